@@ -1,0 +1,127 @@
+// Records that the worker writes and kgate reads: fixed-size structs in a shared memfd. The layout is versioned; both
+// sides are built together, and a worker that writes another version is a finding, not a crash. Everything in here is a
+// claim by an untrusted process: the reader checks every index and length.
+//
+// Times are CLOCK_MONOTONIC ns. Layout: Header, then `capacity_bytes` of records, each beginning with RecordHead, written
+// front to back by one thread (per-thread staging is merged between rounds) and published by `used_bytes`.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace kgate::wire {
+
+constexpr uint32_t kMagic = 0x6b677472;  // "kgtr"
+constexpr uint32_t kVersion = 1;
+
+struct Header {
+  uint32_t magic, version;
+  uint64_t capacity_bytes;
+  std::atomic<uint64_t> used_bytes;
+  std::atomic<uint64_t> lost_records;    // did not fit
+};
+
+enum class Kind : uint16_t { request = 1, launch, kernel, api, sync, memory, overhead, name, virtual_counters, round };
+
+struct RecordHead {
+  Kind kind;
+  uint16_t bytes;   // of the whole record, a multiple of 8
+  uint32_t round;   // running number of the round in the run; 0xffffffff outside rounds (set-up, canary)
+};
+
+enum class Phase : uint8_t { setup = 0, warmup = 1, measured = 2 };
+
+// A round as it was run.
+struct RoundRecord {
+  RecordHead head;
+  uint64_t begin, end;
+  uint32_t arm, pair;
+};
+
+// A request as it was replayed.
+struct RequestRecord {
+  RecordHead head;
+  uint64_t arrival, due, issue, end;   // arrival = 0 for closed workloads
+  uint32_t request;                    // index in the workload
+  uint32_t sequence;                   // position in the round
+  uint32_t thread;                     // OS thread id
+  Phase phase;
+  uint8_t pad[3];
+  uint64_t lag;                        // max over the request's calls of (issue − due), ns
+};
+
+// One launch as the worker issued it: the join key between plan, API records and kernels.
+struct LaunchRecord {
+  RecordHead head;
+  uint64_t begin, end;                 // around the driver call
+  uint32_t sequence;                   // of the request in the round
+  uint32_t request;
+  uint32_t call;                       // workload call index
+  uint32_t launch;                     // workload launch index
+  uint16_t item;                       // which of the replacements
+  Phase phase;
+  uint8_t replaced;                    // 1: by the arm's own kernel
+  uint32_t thread;
+  uint32_t kernel;                     // index into the arm's (replaced) or the workload's kernels
+  uint32_t stream;                     // workload stream
+};
+
+// Virtual GPU: exact counts of the LaunchRecord written just before it by the same thread.
+struct VirtualCountersRecord {
+  RecordHead head;
+  uint64_t launch_begin;               // LaunchRecord.begin of the launch: the join key together with `thread`
+  uint32_t thread, pad;
+  uint64_t warp_instructions, thread_instructions, global_load_sectors, global_store_sectors, global_requests,
+      bank_conflicts, divergent_branches, barriers, atomics;
+};
+
+// From CUPTI CONCURRENT_KERNEL.
+struct KernelRecord {
+  RecordHead head;
+  uint64_t start, end;                 // 0/0: not collected
+  uint32_t correlation, name;          // name: id of a NameRecord
+  uint32_t grid[3], block[3];
+  uint32_t static_shared, dynamic_shared, local_per_thread;
+  uint16_t registers, pad;
+  uint32_t stream, context;
+  uint32_t graph_node_lo, graph_node_hi;
+};
+
+// From CUPTI DRIVER.
+struct ApiRecord {
+  RecordHead head;
+  uint64_t start, end;
+  uint32_t cbid, correlation, thread, result;
+};
+
+// From CUPTI SYNCHRONIZATION.
+struct SyncRecord {
+  RecordHead head;
+  uint64_t start, end;
+  uint32_t type, correlation, stream, context;   // type: CUPTI's CUpti_ActivitySynchronizationType
+};
+
+// From CUPTI MEMCPY and MEMSET.
+struct MemoryRecord {
+  RecordHead head;
+  uint64_t start, end, bytes;
+  uint32_t correlation, stream;
+  uint32_t copy_kind, pad;             // CUPTI's copy kind; 0xffffffff for memset
+};
+
+// From CUPTI OVERHEAD.
+struct OverheadRecord {
+  RecordHead head;
+  uint64_t start, end;
+  uint32_t kind, thread;
+};
+
+struct NameRecord {
+  RecordHead head;
+  uint32_t id, length;                 // text follows, padded to 8 bytes; at most 4096 bytes
+};
+
+static_assert(sizeof(RecordHead) == 8 && sizeof(LaunchRecord) % 8 == 0 && sizeof(RequestRecord) % 8 == 0);
+static_assert(sizeof(KernelRecord) % 8 == 0 && sizeof(VirtualCountersRecord) % 8 == 0 && sizeof(NameRecord) % 8 == 0);
+
+}  // namespace kgate::wire
