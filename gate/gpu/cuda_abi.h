@@ -190,6 +190,10 @@ union CUlaunchAttributeValue {
   int cooperative;
   CUdim3 clusterDim;  // an unnamed struct in cuda.h
   int programmaticStreamSerializationAllowed;
+  struct {
+    CUevent event;
+    int flags, triggerAtBlockStart;
+  } programmaticEvent;
   int priority;
 };
 

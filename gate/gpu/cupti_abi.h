@@ -1,8 +1,8 @@
 // The part of CUPTI's activity interface that kgate speaks, with the record layouts of CUPTI 13.0 (Kernel10), declared
-// here so that the build needs no CUDA toolkit. gpu/abi_check.cpp compares it with cupti.h where a toolkit is installed.
-// The same rules as for gpu/cuda_abi.h.
+// here so that the build needs no toolkit. gpu/abi_check.cpp compares it with cupti.h where one is installed. The same
+// rules as for gpu/cuda_abi.h.
 //
-// CUPTI writes the records of its own version: a reader must check cuptiGetVersion (major 13) before it trusts a layout.
+// CUPTI writes the records of its own version: a reader checks cuptiGetVersion (major 13) before it trusts a layout.
 // Fields that newer versions append lie behind these, and cuptiActivityGetNextRecord knows the true length.
 #pragma once
 
@@ -118,10 +118,10 @@ constexpr const char* driver_cbid_name(uint32_t cbid) {
   return nullptr;
 }
 
-inline constexpr uint32_t kCuptiVersion = 130001;               // the version whose layouts these are: CUDA 13.0 update 1
-inline constexpr uint64_t kCuptiTimestampUnknown = 0;           // start == end == 0: no time was collected
+inline constexpr uint32_t kCuptiVersion = 130001;             // these layouts: CUDA 13.0 update 1
+inline constexpr uint64_t kCuptiTimestampUnknown = 0;         // start == end == 0: no time was collected
 inline constexpr uint32_t kCuptiCorrelationUnknown = 0;
-inline constexpr uint32_t kCuptiNotApplicable = 0xffffffffu;    // stream or event ids of synchronization records
+inline constexpr uint32_t kCuptiNotApplicable = 0xffffffffu;  // stream or event ids of synchronization records
 inline constexpr size_t kCuptiOldSubscriberNameMin = 64;
 
 // Every record starts with its kind; all layouts below are naturally aligned, as CUPTI's packed ones happen to be.
