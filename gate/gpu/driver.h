@@ -1,5 +1,5 @@
-// The CUDA driver behind one interface. `Driver::open` loads libcuda.so.1 or libkgate_vgpu.so by path; nothing above this
-// folder knows which one it talks to, except through `is_virtual()`.
+// The CUDA driver behind one interface. `Driver::open` loads libcuda.so.1 or libkgate_vgpu.so by path; nothing above
+// this folder knows which one it talks to, except through `is_virtual()`.
 //
 // Enters: a path. Leaves: typed handles, and GpuError for every CUresult that is not success. It must not know about
 // workloads, traces or candidates.
@@ -20,8 +20,8 @@
 
 namespace kgate::gpu {
 
-// A driver call that did not succeed. `name` is CUDA's own ("CUDA_ERROR_ILLEGAL_ADDRESS"); `detail` is the virtual GPU's
-// description of the fault (address, thread, PTX line) or the JIT log, empty when there is none.
+// A driver call that did not succeed. `name` is CUDA's own ("CUDA_ERROR_ILLEGAL_ADDRESS"); `detail` is the virtual
+// GPU's description of the fault (address, thread, PTX line) or the JIT log, empty when there is none.
 struct GpuError : std::exception {
   int code = 0;             // CUresult
   std::string call;         // "cuLaunchKernel"
@@ -63,12 +63,13 @@ struct Launch {
 // One loaded driver library with one primary context on one device. One object a process.
 class Driver {
  public:
-  // `library`: a path, or "libcuda.so.1" to search. The failure says what was tried and how to mend it. Does not call cuInit.
+  // `library`: a path, or "libcuda.so.1" to search. The failure says what was tried and how to mend it. Does not call
+  // cuInit. The library stays loaded until the process ends (the real one has threads of its own).
   static Result<std::unique_ptr<Driver>> open(const std::string& library);
   ~Driver();
 
-  // cuInit, device `ordinal`, primary context made current on this thread. Throws GpuError, or Error{environment} when there is no
-  // such device.
+  // cuInit, device `ordinal`, primary context made current on this thread. Throws GpuError, or Error{environment} when
+  // cuInit fails or there is no such device.
   void initialise(int ordinal, bool blocking_sync = false);
   void make_current();  // other threads call this once
   const DeviceProperties& properties() const;   // valid after initialise
@@ -78,7 +79,8 @@ class Driver {
   void* symbol(const char* name) const;
 
   CUdeviceptr allocate(size_t bytes);
-  // At exactly `address` through cuMemAddressReserve/cuMemCreate/cuMemMap; nullopt when the driver grants another address.
+  // At exactly `address` through cuMemAddressReserve/cuMemCreate/cuMemMap, in whole granules (2 MiB); nullopt when the
+  // driver grants another address, when `address` is no multiple of the granule, and on the virtual GPU.
   std::optional<CUdeviceptr> allocate_at(CUdeviceptr address, size_t bytes);
   void free(CUdeviceptr p);
   void upload(CUdeviceptr to, const void* from, size_t bytes);           // synchronous
@@ -93,7 +95,7 @@ class Driver {
   int attribute(CUfunction function, CUfunction_attribute attribute);
   void allow_dynamic_shared(CUfunction function, uint32_t bytes);
   int occupancy_blocks_per_sm(CUfunction function, int block_threads, size_t shared);
-  // Offsets and sizes of the parameters as the driver sees them (cuFuncGetParamInfo); nullopt where the driver is too old.
+  // {offset, size} of each parameter as the driver sees it (cuFuncGetParamInfo); nullopt where the driver is too old.
   std::optional<std::vector<std::pair<size_t, size_t>>> parameters(CUfunction function);
 
   CUstream create_stream();                     // non-blocking
@@ -105,17 +107,31 @@ class Driver {
   void synchronize_event(CUevent event);
   void synchronize_context();                   // cuCtxSynchronize
 
-  // Hot path: one cuLaunchKernel (cuLaunchKernelEx when a cluster is asked for) with the packed parameter block passed by
-  // CU_LAUNCH_PARAM_BUFFER_POINTER. Throws GpuError.
+  // Hot path: one cuLaunchKernel (cuLaunchKernelEx when a cluster is asked for) with the packed parameter block passed
+  // by CU_LAUNCH_PARAM_BUFFER_POINTER. Throws GpuError.
   void launch(const Launch& launch, std::span<const std::byte> params);
 
-  // Virtual GPU only: exact counts of the last launch of this process (launches run when they are issued there); nullopt on a real one.
+  // Virtual GPU only: exact counts of the last launch of this process (launches run when they are issued there);
+  // nullopt on a real one and before the first launch. `launches` counts all of this process, so that a caller can see
+  // that the counts belong to its own.
   struct VirtualCounters {
-    uint64_t launches, warp_instructions, thread_instructions, global_load_sectors, global_store_sectors, global_requests,
-        bank_conflicts, divergent_branches, barriers, atomics;
+    uint64_t launches, warp_instructions, thread_instructions, global_load_sectors, global_store_sectors,
+        global_requests, bank_conflicts, divergent_branches, barriers, atomics;
   };
-
   std::optional<VirtualCounters> last_launch_counters();
+
+  // Virtual GPU only: what went wrong in the last launch or module load that failed; nullopt on a real one.
+  struct VirtualFault {
+    int code = 0;              // the CUresult that it became
+    std::string kind;          // "out of bounds", "unsupported", ...
+    std::string message;       // one line for people
+    std::string entry;
+    uint32_t line = 0;         // 1-based line of the PTX source; 0: unknown
+    std::string statement;     // the PTX statement of that line
+    uint64_t address = 0;      // 0: none
+    Dim3 block{0, 0, 0}, thread{0, 0, 0};
+  };
+  std::optional<VirtualFault> last_fault();
 
  private:
   struct State;
@@ -123,11 +139,13 @@ class Driver {
   std::unique_ptr<State> state_;
 };
 
-// Where the virtual GPU's library lies: $KGATE_VGPU_LIB, else ../lib/libkgate_vgpu.so beside the running program.
+// Where the virtual GPU's library lies: $KGATE_VGPU_LIB, else ../lib/libkgate_vgpu.so beside the running program. The
+// file need not exist.
 std::string virtual_library_path();
 
-// --device auto|gpu[:N]|virtual resolved without loading anything heavy: `auto` is gpu when libcuda.so.1 loads, cuInit succeeds and a
-// device exists, tried in a child process so that the caller never holds a CUDA context.
+// --device auto|gpu[:N]|virtual resolved without loading anything heavy: `auto` is gpu when libcuda.so.1 loads, cuInit
+// succeeds and a device exists, tried in a child process so that the caller never holds a CUDA context.
+// $KGATE_CUDA_LIB names another library than libcuda.so.1.
 struct DeviceChoice {
   DeviceKind kind;
   int ordinal = 0;

@@ -1,0 +1,69 @@
+// Driver: memory at a chosen address, by the driver's virtual memory calls. Recorded workloads that are not relocatable
+// hold addresses inside their buffers, so they must lie where they were. Everything half done is undone on failure.
+#include "gpu/driver_state.h"
+
+namespace kgate::gpu {
+
+std::optional<CUdeviceptr> Driver::allocate_at(CUdeviceptr address, size_t bytes) {
+  State& s = *state_;
+  const DriverCalls& cu = s.calls;
+  if (cu.cuMemGetAllocationGranularity == nullptr || cu.cuMemAddressReserve == nullptr || cu.cuMemCreate == nullptr ||
+      cu.cuMemMap == nullptr || cu.cuMemSetAccess == nullptr || cu.cuMemUnmap == nullptr ||
+      cu.cuMemRelease == nullptr || cu.cuMemAddressFree == nullptr) {
+    return std::nullopt;
+  }
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, s.device};
+  size_t granule = 0;
+  s.check(cu.cuMemGetAllocationGranularity(&granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+          "cuMemGetAllocationGranularity");
+  if (granule == 0 || address % granule != 0 || bytes == 0 || bytes > SIZE_MAX - granule) return std::nullopt;
+  size_t size = (bytes + granule - 1) / granule * granule;
+
+  CUdeviceptr granted = 0;
+  CUresult code = cu.cuMemAddressReserve(&granted, size, 0, address, 0);
+  if (code != CUDA_SUCCESS) return std::nullopt;
+  if (granted != address) {
+    cu.cuMemAddressFree(granted, size);
+    return std::nullopt;
+  }
+  CUmemGenericAllocationHandle handle = 0;
+  if ((code = cu.cuMemCreate(&handle, size, &prop, 0)) != CUDA_SUCCESS) {
+    cu.cuMemAddressFree(address, size);
+    s.fail(code, "cuMemCreate");
+  }
+  code = cu.cuMemMap(address, size, 0, handle, 0);
+  cu.cuMemRelease(handle);  // the mapping keeps the memory
+  if (code != CUDA_SUCCESS) {
+    cu.cuMemAddressFree(address, size);
+    s.fail(code, "cuMemMap");
+  }
+  CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  if ((code = cu.cuMemSetAccess(address, size, &access, 1)) != CUDA_SUCCESS) {
+    cu.cuMemUnmap(address, size);
+    cu.cuMemAddressFree(address, size);
+    s.fail(code, "cuMemSetAccess");
+  }
+  std::lock_guard lock(s.mapped_mutex);
+  s.mapped[address] = size;
+  return address;
+}
+
+void Driver::free(CUdeviceptr p) {
+  State& s = *state_;
+  std::unique_lock lock(s.mapped_mutex);
+  auto it = s.mapped.find(p);
+  if (it == s.mapped.end()) {
+    lock.unlock();
+    s.check(s.calls.cuMemFree_v2(p), "cuMemFree_v2");
+    return;
+  }
+  size_t size = it->second;
+  s.mapped.erase(it);
+  lock.unlock();
+  s.check(s.calls.cuMemUnmap(p, size), "cuMemUnmap");
+  s.check(s.calls.cuMemAddressFree(p, size), "cuMemAddressFree");
+}
+
+}  // namespace kgate::gpu
