@@ -136,6 +136,17 @@ struct Module {
   std::string_view statement_text(const Statement& statement) const;
 };
 
+// `root` and every function that it may call, each once.
+std::vector<const Function*> reachable(const Module& module, const Function& root);
+
+// Where the .shared variables of `root` and its callees lie. Dynamic ones (`extern x[]`) all begin at the end of the static ones.
+struct SharedSlot {
+  const Variable* variable;
+  uint32_t offset, size;
+  bool dynamic;
+};
+std::vector<SharedSlot> shared_layout(const Module& module, const Function& root);
+
 // Every diagnostic of one reading goes to `diagnostics` when given; the Failure holds the first and their number.
 Result<Module> parse(std::string_view text, std::vector<Diagnostic>* diagnostics = nullptr);
 
