@@ -49,12 +49,18 @@ struct ReplayPlan {
 
 // Directory layout: plan.json and one file a module image. Throws Error{internal} on a full disk.
 void write_plan(const ReplayPlan& plan, const std::filesystem::path& directory);
-Result<ReplayPlan> read_plan(const std::filesystem::path& directory);  // by the worker; checked against the workload there
+// Strict: unknown or missing fields, indices that point nowhere and images that do not match their hash are Failures.
+Result<ReplayPlan> read_plan(const std::filesystem::path& directory);
+
+// Does the plan fit this workload (its launches, buffers, parameter blocks)? Checked by kgate before it spawns a worker
+// and by the worker before it loads anything.
+Result<std::monostate> validate_plan(const ReplayPlan& plan, const Workload& workload);
 
 // ABBA: pair p runs A B if p is even, B A if odd; the seed decides which arm is called first.
 std::vector<Round> abba_rounds(uint32_t first_pair, uint32_t pairs, uint32_t first_round, uint64_t seed);
 
-// Bytes that one readback region needs: guard + buffer + guard, each buffer at 4096-aligned offsets.
+// Bytes that one readback region needs: guard + buffer + guard, each buffer at 4096-aligned offsets. The regions of one
+// round follow in the order of plan.readback; with several rounds (arms) those of the next round come after them.
 struct ReadbackRegion { uint32_t buffer; uint64_t offset, guard, bytes; };
 std::vector<ReadbackRegion> readback_layout(const ReplayPlan& plan, const Workload& workload);
 

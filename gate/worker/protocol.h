@@ -2,13 +2,14 @@
 // untrusted once a kernel has run: kgate parses defensively, and anything that is not a known event in a legal order is a finding
 // ("garbage on the channel").
 //
-//   kgate → worker   hello {version, library, ordinal, plan, record_bytes, result_bytes, cupti}
-//   worker → kgate   ready {pid}                       driver library loaded, nothing initialised: probes attach now
+//   kgate → worker   hello {version, library, ordinal, plan, record_bytes, readback_bytes, cupti}
+//   worker → kgate   ready {version, pid}              driver library loaded, nothing initialised: probes attach now
 //   kgate → worker   start {}
-//   worker → kgate   device {...}, loaded {arm-by-arm module load times}, canary {launches, syncs}
+//   worker → kgate   device {...}, loaded {arm-by-arm module load times}
+//   worker → kgate   canary {launches, syncs, begin, end}   made between begin and end (CLOCK_MONOTONIC ns), nothing else was
 //   kgate → worker   go {}
-//   worker → kgate   progress {round}                  one a round; numeric: one a request
-//   worker → kgate   fault {stage, arm, request, launch, code, name, detail, kind?, line?}   then done
+//   worker → kgate   progress {round, request?}        one a round; numeric: one a request as well, before its round's
+//   worker → kgate   fault {stage, arm, request, launch, code, name, detail, kind, line, statement}   then done
 //   worker → kgate   done {collector health}
 //
 // Descriptors in the worker: 3 control socket, 4 record memfd, 5 readback memfd (numeric).
@@ -39,9 +40,9 @@ struct Hello {
 };
 
 struct FaultEvent {
-  std::string stage;          // "init", "load", "bind", "launch", "sync", "readback"
-  uint32_t arm = 0;
-  uint32_t request = 0xffffffff, launch = 0xffffffff;
+  std::string stage;          // "init", "load", "bind", "memory", "canary", "restore", "launch", "sync", "readback"
+  uint32_t arm = 0xffffffff;  // none: the workload's own modules, or nothing of either arm
+  uint32_t request = 0xffffffff, launch = 0xffffffff;   // indices in the workload; none: not known
   int code = 0;               // CUresult
   std::string name;           // "CUDA_ERROR_ILLEGAL_ADDRESS"
   std::string detail;         // one line
@@ -55,19 +56,21 @@ struct Message {
   Hello hello;                      // hello
   int pid = 0;                      // ready
   gpu::DeviceProperties device;     // device
-  std::map<std::string, double> numbers;   // loaded (arm label → ns), canary (launches, syncs), progress (round, request)
+  std::map<std::string, double> numbers;   // loaded (arm label → ns), canary, progress (round, request); all finite, not negative
   FaultEvent fault;                 // fault
   CollectorHealth health;           // done
   bool collected = false;           // done: health is meaningful
 };
 
-std::string encode(const Message& message);                    // one line, with '\n'
+const char* message_type_name(Message::Type type);
+std::string encode(const Message& message);                    // one line, with '\n'; long texts are cut
 Result<Message> decode(const std::string& line);               // strict: unknown types, missing fields, wrong types are failures
 
 // Line-wise socket I/O with a deadline. Failure kinds are told apart because they are different findings.
 enum class ChannelState { message, timeout, closed, garbage };
 class Channel {
  public:
+  // Does not own `fd`. A negative timeout waits for ever; a partial line survives a timeout.
   explicit Channel(int fd) : fd_(fd) {}
   bool send(const Message& message);
   ChannelState receive(Message* message, int timeout_ms, std::string* garbage = nullptr);
