@@ -21,6 +21,7 @@ namespace kgate {
 enum class Dtype { f64, f32, tf32, f16, bf16, e4m3, e5m2, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
 const char* dtype_name(Dtype dtype);            // "f16", ..., "bool"
 std::optional<Dtype> dtype_from_name(std::string_view name);
+std::vector<const char*> dtype_names();
 uint32_t dtype_bytes(Dtype dtype);
 bool is_floating(Dtype dtype);
 

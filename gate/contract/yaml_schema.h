@@ -26,17 +26,28 @@ struct Node {
   enum class Kind { null, scalar, sequence, map };
   Kind kind = Kind::null;
   Position position;
-  std::string text;      // of a scalar
-  bool quoted = false;
+  std::string path;      // "params[1].tensor": how messages name it; empty for the root
+  std::string text;      // of a scalar; of a null: "null", "~" or empty, as it was written
+  bool quoted = false;   // in quotes or a block scalar
   std::vector<Node> items;                                 // of a sequence
-  std::vector<std::pair<Node, Node>> entries;              // of a map, in file order
+  std::vector<std::pair<Node, Node>> entries;              // of a map, in file order; never the same key twice
+
+  const Node* find(std::string_view key) const;            // of a map; nullptr when absent
 };
 
-// Collects every problem of a file; `finish` throws Error{bad_input} listing all of them if there is one.
+// Where character `offset` (0-based) of a scalar's text stands, for messages that point into expressions.
+// Quoted text with escapes and text over several lines give the scalar's own position.
+Position inside(const Node& node, size_t offset);
+
+// Collects every problem of a file; `finish` throws Error{bad_input} listing all of them, by position, if there is one.
+// The same problem said twice counts once: the table's walk and the reader behind it may both meet it.
 class Problems {
  public:
   explicit Problems(std::filesystem::path file) : file_(std::move(file)) {}
   void add(const Position& at, std::string text);
+  void add(const Node& node, std::string_view text, std::string_view hint = {});   // "path: text; hint"
+  void add(const Node& node, const Failure& failure) { add(node, failure.what, failure.hint); }
+  void add(const Position& at, const Node& node, std::string_view text, std::string_view hint = {});
   bool empty() const { return lines_.empty(); }
   void finish(const std::string& hint = {}) const;
   std::string where(const Position& at) const;   // "file:line:column"
@@ -44,13 +55,20 @@ class Problems {
 
  private:
   std::filesystem::path file_;
-  std::vector<std::pair<Position, std::string>> lines_;
+  std::vector<std::pair<Position, std::string>> lines_;  // the first hundred
+  size_t unshown_ = 0;
 };
 
-// Syntax errors, aliases/anchors/tags and several documents are problems (then a null node is returned).
+// Limits of every kgate YAML file; past them the file is refused.
+constexpr size_t kMaxFileBytes = size_t{4} << 20;
+constexpr int kMaxDepth = 32;
+constexpr size_t kMaxNodes = 200'000;
+
+// Syntax errors, duplicate keys, aliases, anchors, tags, directives, tabs, control characters, an empty file and several
+// documents are problems (then a null node is returned, except for duplicate keys, of which the first stays).
 Node parse(const std::string& text, Problems& problems);
 
-// A map's fields. Every key must be fetched or allowed; `close()` reports unknown keys (with did-you-mean) and duplicates.
+// A map's fields. Every key must be fetched or allowed; `close()` reports unknown keys (with did-you-mean).
 // A getter that finds the wrong type adds a problem and returns nullopt.
 class Fields {
  public:
@@ -74,8 +92,16 @@ class Fields {
   std::vector<std::string> known_;
 };
 
+// Typed readings of one scalar. The wrong type, or what another YAML reader would read otherwise (010, 0x10, 1_000, yes, ~),
+// is a problem. Numbers are written plain, without quotes; quantities carry their unit: "5%", "2us", "64KiB", "2000/s".
+// A bare 0 is a duration or a size too.
 std::optional<int64_t> as_integer(const Node& node, Problems& problems, std::string_view what);
 std::optional<double> as_number(const Node& node, Problems& problems, std::string_view what);
 std::optional<std::string> as_string(const Node& node, Problems& problems, std::string_view what);
+std::optional<bool> as_boolean(const Node& node, Problems& problems, std::string_view what);
+std::optional<double> as_percent(const Node& node, Problems& problems, std::string_view what);
+std::optional<double> as_duration_ns(const Node& node, Problems& problems, std::string_view what);
+std::optional<double> as_rate_per_second(const Node& node, Problems& problems, std::string_view what);
+std::optional<double> as_bytes(const Node& node, Problems& problems, std::string_view what);
 
 }  // namespace kgate::yaml

@@ -1,0 +1,29 @@
+// The two small notations inside a contract's strings: "f16[rows, cols]" for tensors, "ptr@8" or "grid.x" for recorded values.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "contract/contract.h"
+#include "contract/yaml_schema.h"
+
+namespace kgate::yaml {
+
+// A dimension with the place of its text inside the scalar (0-based), for messages.
+struct TensorDim {
+  Expr expr;
+  size_t offset = 0;
+};
+struct TensorText {
+  Dtype dtype = Dtype::f32;
+  std::vector<TensorDim> dims;
+};
+
+// Problems point at the offending character.
+std::optional<TensorText> as_tensor(const Node& node, Problems& problems);
+std::optional<RecordedValue> as_recorded_value(const Node& node, Problems& problems);
+
+// The largest parameter block that a launch can have (CUDA 12.1 and later, sm_70+).
+constexpr uint32_t kMaxParamBytes = 32764;
+
+}  // namespace kgate::yaml
