@@ -1,0 +1,267 @@
+// From the rows of a trace to one value a metric, round and arm. Everything here is a fold over measured rows; which rows are
+// measured, joined and quarantined was settled when the trace was written.
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "judge/metrics.h"
+
+namespace kgate {
+
+namespace {
+
+using wire::Phase;
+
+// What one round contributes, before it is reduced to values.
+struct RoundData {
+  uint32_t arm = 0, pair = 0;
+  std::vector<double> service, response, kernel_time, launch_api, queue_wait;
+  double others_delay = 0, preempted = 0, runqueue = 0;
+  std::map<uint32_t, std::vector<std::pair<uint64_t, uint64_t>>> syncs;  // by thread
+  uint64_t requests = 0, launches = 0, sync_calls = 0, alloc_calls = 0;
+  bool has_api = false, has_off_cpu = false, has_kernels = false;
+  double instructions = 0, sectors = 0, conflicts = 0, divergence = 0;
+  uint64_t virtual_launches = 0;
+};
+
+using Rounds = std::map<uint32_t, RoundData>;
+// Requests (by position in the round) that the pair leaves out, because one of its arms saw them disturbed.
+using Quarantine = std::map<uint32_t, std::set<uint32_t>>;  // pair → sequences
+
+Quarantine quarantined(const std::vector<RequestRow>& requests, const Rounds& rounds) {
+  Quarantine left_out;
+  for (const auto& row : requests)
+    if (row.quarantined)
+      if (auto round = rounds.find(row.round); round != rounds.end()) left_out[round->second.pair].insert(row.sequence);
+  return left_out;
+}
+
+// The measured, not quarantined round data that `row` belongs to; null otherwise.
+template <typename Row>
+RoundData* round_of(const Row& row, Rounds& rounds, const Quarantine& left_out) {
+  if (row.phase != Phase::measured) return nullptr;
+  auto found = rounds.find(row.round);
+  if (found == rounds.end()) return nullptr;
+  auto out = left_out.find(found->second.pair);
+  if (out != left_out.end() && out->second.contains(row.sequence)) return nullptr;
+  return &found->second;
+}
+
+void add_requests(const std::vector<RequestRow>& rows, bool external, Rounds& rounds, const Quarantine& left_out) {
+  for (const auto& row : rows) {
+    RoundData* data = round_of(row, rounds, left_out);
+    if (!data) continue;
+    ++data->requests;
+    data->service.push_back(double(row.end) - double(row.issue));
+    if (external) data->response.push_back(double(row.end) - double(row.arrival));
+  }
+}
+
+// One launch of the judged kernel as the workload asked for it: the GPU time of everything that replaced it.
+struct JudgedLaunch {
+  const KernelRow* first;
+  double duration;
+};
+
+void sort_by_launch(std::vector<KernelRow>& rows) {
+  std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) {
+    return std::tie(a.round, a.launch_begin) < std::tie(b.round, b.launch_begin);
+  });
+}
+
+// `rows` in the order of their launch. Item 0 opens a launch; later items of the same request and launch add to it.
+std::vector<JudgedLaunch> judged_launches(const std::vector<KernelRow>& rows) {
+  std::vector<JudgedLaunch> launches;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, size_t> open;  // (round, sequence, launch) → index
+  for (const auto& row : rows) {
+    if (!row.judged) continue;
+    double duration = double(row.end) - double(row.start);
+    auto key = std::make_tuple(row.round, row.sequence, row.launch);
+    auto found = open.find(key);
+    if (row.item != 0 && found != open.end()) {
+      launches[found->second].duration += duration;
+    } else {
+      open[key] = launches.size();
+      launches.push_back({&row, duration});
+    }
+  }
+  return launches;
+}
+
+void add_kernels(const std::vector<KernelRow>& rows, Rounds& rounds, const Quarantine& left_out) {
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> previous_end;  // (round, stream)
+  for (const auto& row : rows) {
+    uint64_t& previous = previous_end[{row.round, row.stream}];
+    uint64_t ready = std::max(row.launch_end, previous);
+    previous = std::max(previous, row.end);
+    RoundData* data = round_of(row, rounds, left_out);
+    if (!data) continue;
+    data->has_kernels = true;
+    data->queue_wait.push_back(row.start > ready ? double(row.start - ready) : 0.0);
+    if (!row.judged) data->others_delay += row.end > ready ? double(row.end - ready) : 0.0;
+  }
+  for (const auto& launch : judged_launches(rows))
+    if (RoundData* data = round_of(*launch.first, rounds, left_out)) data->kernel_time.push_back(launch.duration);
+}
+
+void add_api_calls(const std::vector<ApiRow>& rows, Rounds& rounds, const Quarantine& left_out) {
+  for (const auto& row : rows) {
+    RoundData* data = round_of(row, rounds, left_out);
+    if (!data) continue;
+    data->has_api = true;
+    if (row.is_launch) {
+      ++data->launches;
+      data->launch_api.push_back(double(row.end) - double(row.start));
+    }
+    if (row.is_sync) {
+      ++data->sync_calls;
+      data->syncs[row.thread].emplace_back(row.start, row.end);
+    }
+    data->alloc_calls += row.is_alloc;
+  }
+}
+
+void add_off_cpu(const std::vector<OffCpuRow>& rows, Rounds& rounds) {
+  for (const auto& row : rows) {
+    auto found = rounds.find(row.round);
+    if (found == rounds.end()) continue;
+    found->second.has_off_cpu = true;
+    if (row.state == 0) found->second.preempted += double(row.end) - double(row.begin);
+    found->second.runqueue += double(row.run_queue_ns);
+  }
+}
+
+void add_virtual(const std::vector<VirtualRow>& rows, Rounds& rounds) {
+  for (const auto& row : rows) {
+    auto found = rounds.find(row.round);
+    if (row.phase != Phase::measured || found == rounds.end() || !row.judged) continue;
+    RoundData& data = found->second;
+    ++data.virtual_launches;
+    data.instructions += double(row.thread_instructions);
+    data.sectors += double(row.sectors);
+    data.conflicts += double(row.bank_conflicts);
+    data.divergence += double(row.divergent_branches);
+  }
+}
+
+// Puts one value of one round into the table.
+class Tabulator {
+ public:
+  explicit Tabulator(MetricTable& table) : table_(table) {}
+
+  void value(std::string_view id, const RoundData& data, double value, uint64_t samples) {
+    MetricSeries& series = table_[std::string(id)];
+    auto pair = std::find_if(series.pairs.begin(), series.pairs.end(), [&](const auto& p) { return p.pair == data.pair; });
+    if (pair == series.pairs.end()) pair = series.pairs.insert(series.pairs.end(), {data.pair, std::nullopt, std::nullopt});
+    (data.arm == 0 ? pair->baseline : pair->candidate) = value;
+    series.samples_per_round = series.samples_per_round ? std::min(series.samples_per_round, samples) : samples;
+  }
+
+  void quantiles(std::string_view stem, const RoundData& data, std::vector<double> samples, std::initializer_list<double> qs) {
+    if (samples.empty()) return;
+    for (double q : qs) {
+      std::string id = fmt::format("{}.p{:.0f}", stem, q * 100);
+      if (find_metric(id)) value(id, data, quantile(samples, q), samples.size());
+    }
+  }
+
+ private:
+  MetricTable& table_;
+};
+
+void tabulate(const RoundData& data, Tabulator& out) {
+  out.quantiles("service", data, data.service, {0.5, 0.99});
+  out.quantiles("response", data, data.response, {0.5, 0.99});
+  out.quantiles("kernel_time", data, data.kernel_time, {0.5, 0.99});
+  out.quantiles("launch_api", data, data.launch_api, {0.99});
+  if (data.has_kernels) out.quantiles("queue_wait", data, data.queue_wait, {0.99});
+  double requests = double(data.requests);
+  if (data.requests && data.has_kernels) out.value("others.delay", data, data.others_delay / requests, data.requests);
+  if (data.requests && data.has_api) {
+    uint64_t stalled = 0;
+    for (const auto& [thread, intervals] : data.syncs) stalled += union_length(intervals);
+    out.value("sync_stall", data, double(stalled) / requests, data.requests);
+    out.value("sync_count", data, double(data.sync_calls) / requests, data.requests);
+    out.value("launch_count", data, double(data.launches) / requests, data.requests);
+    out.value("alloc_count", data, double(data.alloc_calls) / requests, data.requests);
+  }
+  if (data.requests && data.has_off_cpu) {
+    out.value("preempted", data, data.preempted / requests, data.requests);
+    out.value("runqueue", data, data.runqueue / requests, data.requests);
+  }
+  if (data.virtual_launches) {
+    out.value("virtual.instructions", data, data.instructions, data.virtual_launches);
+    out.value("virtual.sectors", data, data.sectors, data.virtual_launches);
+    out.value("virtual.bank_conflicts", data, data.conflicts, data.virtual_launches);
+    out.value("virtual.divergence", data, data.divergence, data.virtual_launches);
+  }
+}
+
+}  // namespace
+
+MetricTable measure(const TraceStore& trace, bool external) {
+  Rounds rounds;
+  for (const auto& row : trace.rounds()) {
+    rounds[row.round].arm = row.arm;
+    rounds[row.round].pair = row.pair;
+  }
+  auto requests = trace.requests();
+  Quarantine left_out = quarantined(requests, rounds);
+  add_requests(requests, external, rounds, left_out);
+  auto kernels = trace.kernels();
+  sort_by_launch(kernels);
+  add_kernels(kernels, rounds, left_out);
+  add_api_calls(trace.api_calls(), rounds, left_out);
+  add_off_cpu(trace.off_cpu(), rounds);
+  add_virtual(trace.virtual_counts(), rounds);
+
+  std::set<uint32_t> distinct;
+  for (const auto& row : requests)
+    if (row.phase == Phase::measured) distinct.insert(row.request);
+
+  MetricTable table;
+  Tabulator tabulator(table);
+  for (const auto& [number, data] : rounds) tabulate(data, tabulator);
+  for (auto& [id, series] : table) {
+    series.distinct_requests = distinct.size();
+    std::sort(series.pairs.begin(), series.pairs.end(), [](const auto& a, const auto& b) { return a.pair < b.pair; });
+  }
+  return table;
+}
+
+std::vector<ClassTime> class_times(const TraceStore& trace) {
+  struct Samples {
+    std::vector<double> baseline, candidate;
+    std::string label;
+  };
+  std::map<uint32_t, Samples> classes;
+  auto rows = trace.kernels();
+  sort_by_launch(rows);
+  size_t total = 0;
+  for (const auto& launch : judged_launches(rows)) {
+    const KernelRow& row = *launch.first;
+    if (row.phase != Phase::measured) continue;
+    auto& samples = classes[row.launch];
+    (row.arm == 0 ? samples.baseline : samples.candidate).push_back(launch.duration);
+    total += row.arm == 0;
+    if (row.arm == 0)
+      samples.label = fmt::format("grid {}x{}x{} block {}x{}x{}", row.grid[0], row.grid[1], row.grid[2], row.block[0],
+                                  row.block[1], row.block[2]);
+  }
+  std::vector<ClassTime> times;
+  for (auto& [launch, samples] : classes) {
+    ClassTime time;
+    time.launch = launch;
+    time.label = samples.label;
+    time.share = total ? double(samples.baseline.size()) / double(total) : 0;
+    time.baseline_p50 = quantile(samples.baseline, 0.5);
+    time.candidate_p50 = quantile(samples.candidate, 0.5);
+    times.push_back(time);
+  }
+  return times;
+}
+
+}  // namespace kgate

@@ -1,0 +1,217 @@
+// Building the numeric workloads. Inputs are a function of (seed, parameter, element), so that every subject sees the same bytes
+// without any of them being sent the others' results.
+
+#include "precheck/cases.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "precheck/numbers.h"
+#include "replay/substitute.h"
+#include "support/hash.h"
+#include "workload/content.h"
+
+namespace kgate {
+
+namespace {
+
+constexpr uint8_t kPoison = 0xff;
+
+std::string shape_label(const Environment& shape) {
+  std::string label;
+  for (const auto& [name, value] : shape) label += fmt::format("{}{}={}", label.empty() ? "" : " ", name, value);
+  return label.empty() ? "the only shape" : label;
+}
+
+bool has_floating_input(const Contract& contract) {
+  for (const auto& param : contract.params)
+    if (const auto* tensor = std::get_if<TensorParam>(&param.kind))
+      if (is_floating(tensor->dtype) && (tensor->role == Role::in || tensor->role == Role::inout)) return true;
+  return false;
+}
+
+ContentRandom random_content(const TensorParam& tensor, uint64_t seed) {
+  ContentRandom content;
+  content.dtype = dtype_name(tensor.dtype);
+  content.seed = seed;
+  double low = -1, high = 1;
+  if (!is_floating(tensor.dtype)) {
+    bool is_signed = tensor.dtype == Dtype::i8 || tensor.dtype == Dtype::i16 || tensor.dtype == Dtype::i32 || tensor.dtype == Dtype::i64;
+    low = is_signed ? -8 : 0;
+    high = tensor.dtype == Dtype::boolean ? 1 : 8;
+  }
+  content.low = tensor.low.value_or(low);
+  content.high = tensor.high.value_or(high);
+  return content;
+}
+
+// A scalar parameter's bytes in a shape.
+std::string scalar_bytes(const Param& param, const ScalarParam& scalar, const Environment& shape) {
+  std::string bytes(dtype_bytes(scalar.dtype), '\0');
+  if (scalar.real) {
+    store_element(scalar.dtype, bytes.data(), 0, *scalar.real);
+    return bytes;
+  }
+  Expr expression = scalar.value ? *scalar.value : Expr::parse(param.name).value_or_throw(Exit::bad_input);
+  int64_t value = expression.evaluate(shape).value_or_throw(Exit::bad_input);
+  if (is_floating(scalar.dtype))
+    store_element(scalar.dtype, bytes.data(), 0, static_cast<double>(value));
+  else
+    std::memcpy(bytes.data(), &value, bytes.size());  // little endian: the low bytes
+  return bytes;
+}
+
+Dim3 evaluate_extent(const Expr extent[3], const Environment& shape, const std::string& what) {
+  uint32_t values[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    int64_t value = extent[axis].evaluate(shape).value_or_throw(Exit::bad_input);
+    if (value < 1 || value > std::numeric_limits<int32_t>::max())
+      throw Error(Exit::bad_input, fmt::format("the contract's {} is {} in axis {} for {}", what, value, axis, shape_label(shape)));
+    values[axis] = static_cast<uint32_t>(value);
+  }
+  return {values[0], values[1], values[2]};
+}
+
+// The launch that the contract describes, in the ABI of its parameter list.
+LaunchSpec contract_launch(const Contract& contract, const Case& test_case, uint32_t first_buffer) {
+  LaunchSpec launch;
+  launch.grid = evaluate_extent(contract.launch.grid, test_case.shape, "grid");
+  launch.block = evaluate_extent(contract.launch.block, test_case.shape, "block");
+  launch.shared = static_cast<uint32_t>(contract.launch.shared.evaluate(test_case.shape).value_or_throw(Exit::bad_input));
+  auto layout = param_layout(contract);
+  launch.params.resize(param_block_bytes(contract));
+  uint32_t buffer = first_buffer;
+  for (size_t i = 0; i < contract.params.size(); ++i) {
+    const Param& param = contract.params[i];
+    if (std::holds_alternative<TensorParam>(param.kind)) {
+      launch.relocations.push_back({layout[i].offset, buffer++, 0});
+    } else {
+      std::string bytes = scalar_bytes(param, std::get<ScalarParam>(param.kind), test_case.shape);
+      std::memcpy(launch.params.data() + layout[i].offset, bytes.data(), bytes.size());
+    }
+  }
+  return launch;
+}
+
+WorkloadKernel contract_kernel(const Contract& contract) {
+  WorkloadKernel kernel;
+  kernel.entry = contract.kernel;
+  for (const auto& slot : param_layout(contract)) kernel.params.emplace_back(slot.offset, slot.size);
+  kernel.param_bytes = param_block_bytes(contract);
+  return kernel;
+}
+
+// kgate's own launch of a reference: it must be right for any grid and block.
+void relaunch_as_reference(LaunchSpec& launch) {
+  launch.grid = {64, 1, 1};
+  launch.block = {64, 1, 1};
+  launch.shared = 0;
+}
+
+Buffer make_buffer(const Contract& contract, const Case& test_case, size_t param, const TensorSlot& slot, Subject subject) {
+  const auto& tensor = std::get<TensorParam>(contract.params[param].kind);
+  Buffer buffer;
+  buffer.name = contract.params[param].name;
+  bool output = tensor.role == Role::out || tensor.role == Role::inout;
+  bool widened = subject == Subject::reference && output && is_floating(tensor.dtype);
+  buffer.bytes = widened ? slot.elements * sizeof(double) : slot.bytes;
+  if (buffer.bytes == 0) buffer.bytes = 16;  // a driver refuses empty allocations
+  buffer.written = tensor.role != Role::in;
+  if (tensor.role == Role::out) {
+    buffer.content = ContentPoison{kPoison};
+  } else if (tensor.role == Role::workspace) {
+    if (tensor.zeroed)
+      buffer.content = ContentZeros{};
+    else
+      buffer.content = ContentPoison{kPoison};
+  } else {
+    std::string bytes = input_bytes(contract, test_case, param, slot);
+    if (widened) {
+      std::string wide(slot.elements * sizeof(double), '\0');
+      for (uint64_t i = 0; i < slot.elements; ++i)
+        store_element(Dtype::f64, wide.data(), i, load_element(tensor.dtype, bytes.data(), i));
+      bytes = std::move(wide);
+    }
+    buffer.content = ContentBytes{std::move(bytes)};
+  }
+  return buffer;
+}
+
+}  // namespace
+
+std::vector<Case> make_cases(const Contract& contract, uint64_t seed) {
+  std::vector<Environment> shapes = contract.shapes;
+  if (shapes.empty()) shapes.emplace_back();
+  std::vector<Case> cases;
+  for (const auto& shape : shapes) cases.push_back({shape, shape_label(shape), false, seed + cases.size()});
+  if (has_floating_input(contract))
+    cases.push_back({shapes.back(), shape_label(shapes.back()) + " with NaN inputs", true, seed + cases.size()});
+  return cases;
+}
+
+std::vector<TensorSlot> tensor_slots(const Contract& contract, const Case& test_case) {
+  std::vector<TensorSlot> slots;
+  for (size_t i = 0; i < contract.params.size(); ++i) {
+    const auto* tensor = std::get_if<TensorParam>(&contract.params[i].kind);
+    if (!tensor) continue;
+    auto elements = tensor_elements(*tensor, test_case.shape);
+    if (!elements)
+      throw Error(Exit::bad_input, fmt::format("{}: {}", contract.params[i].name, elements.failure().what), contract.path.string());
+    slots.push_back({i, *elements, *elements * dtype_bytes(tensor->dtype)});
+  }
+  return slots;
+}
+
+std::string input_bytes(const Contract& contract, const Case& test_case, size_t param, const TensorSlot& slot) {
+  const auto& tensor = std::get<TensorParam>(contract.params[param].kind);
+  std::string bytes(slot.bytes, '\0');
+  materialise(random_content(tensor, test_case.seed * 1000003 + param), std::as_writable_bytes(std::span(bytes)));
+  // One NaN early and one late: whole rows around them must become NaN exactly where the reference says so.
+  if (test_case.special && is_floating(tensor.dtype) && slot.elements > 0)
+    for (uint64_t index : {slot.elements / 3, slot.elements - 1})
+      store_element(tensor.dtype, bytes.data(), index, std::numeric_limits<double>::quiet_NaN());
+  return bytes;
+}
+
+Workload numeric_workload(const Contract& contract, const Prepared& prepared, Subject subject, const std::vector<Case>& cases,
+                          size_t first, size_t last) {
+  Workload workload;
+  workload.name = "numeric " + prepared.label;
+  workload.modules.push_back({prepared.source.path.filename().string(), prepared.image, sha256(prepared.image)});
+  WorkloadKernel recorded = contract_kernel(contract);
+  WorkloadKernel own;
+  own.entry = prepared.entry.name;
+  for (const auto& param : prepared.entry.params) own.params.emplace_back(param.offset, param.size);
+  own.param_bytes = prepared.entry.param_bytes;
+  workload.kernels.push_back(own);
+
+  for (size_t index = first; index < last; ++index) {
+    uint32_t first_buffer = static_cast<uint32_t>(workload.buffers.size());
+    for (const auto& slot : tensor_slots(contract, cases[index]))
+      workload.buffers.push_back(make_buffer(contract, cases[index], slot.param, slot, subject));
+    LaunchSpec launch = contract_launch(contract, cases[index], first_buffer);
+    if (subject == Subject::candidate) {
+      auto launches = substitute(contract.binding, contract.kernel, launch, recorded, prepared.entry);
+      launch = std::move(launches).value_or_throw(Exit::bad_input).front();
+    } else {
+      check_same_abi(recorded, prepared.entry, prepared.label).value_or_throw(Exit::bad_input);
+      if (subject == Subject::reference) relaunch_as_reference(launch);
+    }
+    launch.kernel = 0;
+    Call call;
+    call.launch = static_cast<uint32_t>(workload.launches.size());
+    workload.launches.push_back(std::move(launch));
+    Request request;
+    request.first_call = static_cast<uint32_t>(workload.calls.size());
+    request.call_count = 1;
+    workload.calls.push_back(call);
+    workload.requests.push_back(request);
+  }
+  workload.sha256 = workload_hash(workload);
+  return workload;
+}
+
+}  // namespace kgate

@@ -1,0 +1,41 @@
+// The contract's shapes as workloads of one launch each: what the numeric runs execute. One path for candidate, baseline and
+// reference: only the launch and the output types differ.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "contract/contract.h"
+#include "precheck/precheck.h"
+#include "workload/workload.h"
+
+namespace kgate {
+
+// One shape with one kind of input. Buffers of a case follow the contract's tensor parameters, in order.
+struct Case {
+  Environment shape;
+  std::string label;          // "rows=7 cols=31", "rows=7 cols=31 with NaN inputs"
+  bool special = false;       // some inputs are NaN
+  uint64_t seed = 0;
+};
+std::vector<Case> make_cases(const Contract& contract, uint64_t seed);
+
+// One tensor of one case, in the contract's terms.
+struct TensorSlot {
+  size_t param = 0;           // index into contract.params
+  uint64_t elements = 0;      // spanned, strides included
+  uint64_t bytes = 0;         // in the contract's dtype
+};
+std::vector<TensorSlot> tensor_slots(const Contract& contract, const Case& test_case);  // throws Error{bad_input} for absurd sizes
+
+// First content of a tensor in the contract's dtype. Outputs are poisoned with 0xff.
+std::string input_bytes(const Contract& contract, const Case& test_case, size_t param, const TensorSlot& slot);
+
+enum class Subject { candidate, baseline, reference };
+
+// A workload with one request a case (for cases [first, last)). The reference gets its floating outputs as f64 and a launch of kgate's
+// own choosing. Throws Error{bad_input} when the binding or the contract's launch does not fit.
+Workload numeric_workload(const Contract& contract, const Prepared& prepared, Subject subject, const std::vector<Case>& cases,
+                          size_t first, size_t last);
+
+}  // namespace kgate
