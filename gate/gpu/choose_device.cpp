@@ -26,9 +26,14 @@ namespace {
 constexpr int kProbeTimeoutMs = 60'000;  // cuInit without persistence mode takes seconds a GPU
 constexpr const char* kNoGpuHint = "install or repair the NVIDIA driver (see `nvidia-smi`), or use --device virtual";
 
+// Sent through a pipe: plain data.
 struct ProbeAnswer {
   int devices;
   char reason[400];  // empty: usable
+  char name[128];    // from here on: of the wanted device, all zero when it does not exist
+  unsigned char uuid[16];
+  int cc_major, cc_minor, sm_count, driver_version, max_shared_optin, max_threads;
+  uint64_t total_memory;
 };
 
 std::string cuda_library() {
@@ -37,7 +42,30 @@ std::string cuda_library() {
 }
 
 // Runs in the child.
-ProbeAnswer probe_here(const std::string& name) {
+void read_device(const DriverCalls& calls, int ordinal, ProbeAnswer& answer) {
+  CUdevice device = 0;
+  if (calls.cuDeviceGet(&device, ordinal) != CUDA_SUCCESS) return;
+  auto attribute = [&](CUdevice_attribute which) {
+    int value = 0;
+    calls.cuDeviceGetAttribute(&value, which, device);
+    return value;
+  };
+  calls.cuDeviceGetName(answer.name, sizeof answer.name - 1, device);
+  CUuuid uuid{};
+  if (calls.cuDeviceGetUuid_v2 && calls.cuDeviceGetUuid_v2(&uuid, device) == CUDA_SUCCESS)
+    std::memcpy(answer.uuid, &uuid, sizeof answer.uuid);
+  size_t total = 0;
+  calls.cuDeviceTotalMem_v2(&total, device);
+  answer.total_memory = total;
+  calls.cuDriverGetVersion(&answer.driver_version);
+  answer.cc_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  answer.cc_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  answer.sm_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  answer.max_threads = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  answer.max_shared_optin = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+}
+
+ProbeAnswer probe_here(const std::string& name, int ordinal) {
   ProbeAnswer answer{};
   auto refuse = [&](const std::string& reason) { reason.copy(answer.reason, sizeof answer.reason - 1); };
   auto library = load_library(name);
@@ -56,6 +84,8 @@ ProbeAnswer probe_here(const std::string& name) {
     refuse(name + ": " + call + ": " + (error != nullptr ? error : "error") + " (" + std::to_string(code) + ")");
   } else if (answer.devices <= 0) {
     refuse(name + " loads, but there is no device");
+  } else {
+    read_device(library->calls, ordinal, answer);
   }
   return answer;
 }
@@ -94,7 +124,7 @@ ProbeAnswer read_answer(int fd, pid_t child) {
   return none;
 }
 
-ProbeAnswer probe(const std::string& library) {
+ProbeAnswer probe(const std::string& library, int ordinal) {
   ProbeAnswer failed{};
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -109,12 +139,33 @@ ProbeAnswer probe(const std::string& library) {
   }
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ProbeAnswer answer = probe_here(library);
+    ProbeAnswer answer = probe_here(library, ordinal);
     ssize_t written = write(writer.get(), &answer, sizeof answer);  // smaller than PIPE_BUF: all or nothing
     _exit(written == sizeof answer ? 0 : 1);
   }
   writer.reset();
   return read_answer(reader.get(), child);
+}
+
+DeviceProperties properties_of(const ProbeAnswer& answer, DeviceKind kind, int ordinal, const std::string& library) {
+  DeviceProperties properties;
+  properties.kind = kind;
+  properties.ordinal = ordinal;
+  properties.name = std::string(answer.name, strnlen(answer.name, sizeof answer.name));
+  static constexpr char kDigits[] = "0123456789abcdef";
+  for (unsigned char byte : answer.uuid) {
+    properties.uuid += kDigits[byte >> 4];
+    properties.uuid += kDigits[byte & 15];
+  }
+  properties.cc_major = answer.cc_major;
+  properties.cc_minor = answer.cc_minor;
+  properties.sm_count = answer.sm_count;
+  properties.driver_version = answer.driver_version;
+  properties.total_memory = properties.free_memory = answer.total_memory;
+  properties.max_shared_per_block_optin = answer.max_shared_optin;
+  properties.max_threads_per_block = answer.max_threads;
+  properties.library = library;
+  return properties;
 }
 
 Result<DeviceChoice> virtual_choice(std::string why) {
@@ -123,7 +174,10 @@ Result<DeviceChoice> virtual_choice(std::string why) {
     return Failure{"the virtual GPU's library is not there", path,
                    "set KGATE_VGPU_LIB to the path of libkgate_vgpu.so, or install kgate as a whole"};
   }
-  return DeviceChoice{DeviceKind::virtual_gpu, 0, path, std::move(why)};
+  ProbeAnswer answer = probe(path, 0);
+  if (answer.reason[0] != '\0') return Failure{answer.reason, path, "rebuild or reinstall kgate: the virtual GPU does not load"};
+  return DeviceChoice{DeviceKind::virtual_gpu, 0, path, std::move(why),
+                      properties_of(answer, DeviceKind::virtual_gpu, 0, path)};
 }
 
 // "gpu" -> 0, "gpu:3" -> 3; nullopt for anything else.
@@ -151,14 +205,15 @@ Result<DeviceChoice> choose_device(std::string_view option) {
     return Failure{"unknown device '" + sanitize(option, 60) + "'", "--device", "use auto, gpu, gpu:N or virtual"};
   }
   std::string library = cuda_library();
-  ProbeAnswer answer = probe(library);
+  ProbeAnswer answer = probe(library, ordinal.value_or(0));
   std::string reason = answer.reason;
   if (reason.empty() && ordinal && *ordinal >= answer.devices) {
     reason = "no device " + std::to_string(*ordinal) + ": the driver has " + std::to_string(answer.devices);
   }
   if (reason.empty()) {
     return DeviceChoice{DeviceKind::real, ordinal.value_or(0), library,
-                        std::to_string(answer.devices) + (answer.devices == 1 ? " device" : " devices")};
+                        std::to_string(answer.devices) + (answer.devices == 1 ? " device" : " devices"),
+                        properties_of(answer, DeviceKind::real, ordinal.value_or(0), library)};
   }
   if (option == "auto") return virtual_choice(reason);
   return Failure{reason, "--device " + std::string(option), kNoGpuHint};

@@ -151,6 +151,7 @@ struct DeviceChoice {
   int ordinal = 0;
   std::string library;
   std::string why;  // "no libcuda.so.1 on this machine", ...
+  DeviceProperties properties;  // what can be read without a context: free_memory is total_memory
 };
 Result<DeviceChoice> choose_device(std::string_view option);
 
