@@ -1,0 +1,88 @@
+// Buffers are filled from (seed, index), so that a workload file stays small and two machines compute on the same
+// numbers.
+#include "workload/content.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "support/float_formats.h"
+#include "workload/element.h"
+#include "workload/random.h"
+
+namespace kgate {
+
+namespace {
+
+// Trailing bytes that hold no whole element become zero.
+template <typename T, typename Make>
+void fill_elements(std::span<std::byte> out, Make make) {
+  const size_t count = out.size() / sizeof(T);
+  for (size_t i = 0; i < count; ++i) {
+    const T value = make(i);
+    std::memcpy(out.data() + i * sizeof(T), &value, sizeof(T));
+  }
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(count * sizeof(T)), out.end(), std::byte{0});
+}
+
+template <typename T>
+void fill_integers(const ContentRandom& random, std::span<std::byte> out) {
+  using Unsigned = std::make_unsigned_t<T>;
+  const uint64_t low = static_cast<uint64_t>(static_cast<T>(random.low));
+  const uint64_t last = static_cast<uint64_t>(static_cast<T>(random.high)) - low;  // offset of `high` from `low`
+  fill_elements<T>(out, [&](size_t i) {
+    const uint64_t bits = random_bits(random.seed, i);
+    const uint64_t offset =
+        last == ~uint64_t{0} ? bits : static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * (last + 1)) >> 64);
+    return static_cast<T>(static_cast<Unsigned>(low + offset));
+  });
+}
+
+// tf32 keeps 10 bits of a float's fraction; round to nearest even.
+float to_tf32(double value) {
+  uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  bits += 0xfff + ((bits >> 13) & 1);
+  return std::bit_cast<float>(bits & ~uint32_t{0x1fff});
+}
+
+void fill_random(const ContentRandom& random, std::span<std::byte> out) {
+  const std::string_view dtype = random.dtype;
+  const double low = random.low, width = random.high - random.low;
+  const auto real = [&](size_t i) { return low + random_unit(random.seed, i) * width; };
+  if (dtype == "f64") return fill_elements<double>(out, real);
+  if (dtype == "f32") return fill_elements<float>(out, [&](size_t i) { return static_cast<float>(real(i)); });
+  if (dtype == "tf32") return fill_elements<float>(out, [&](size_t i) { return to_tf32(real(i)); });
+  if (dtype == "f16") return fill_elements<uint16_t>(out, [&](size_t i) { return double_to_f16(real(i)); });
+  if (dtype == "bf16") return fill_elements<uint16_t>(out, [&](size_t i) { return double_to_bf16(real(i)); });
+  if (dtype == "e4m3")
+    return fill_elements<uint8_t>(out, [&](size_t i) { return float_to_e4m3(static_cast<float>(real(i))); });
+  if (dtype == "e5m2")
+    return fill_elements<uint8_t>(out, [&](size_t i) { return float_to_e5m2(static_cast<float>(real(i))); });
+  if (dtype == "i8") return fill_integers<int8_t>(random, out);
+  if (dtype == "i16") return fill_integers<int16_t>(random, out);
+  if (dtype == "i32") return fill_integers<int32_t>(random, out);
+  if (dtype == "i64") return fill_integers<int64_t>(random, out);
+  if (dtype == "u8" || dtype == "bool") return fill_integers<uint8_t>(random, out);
+  if (dtype == "u16") return fill_integers<uint16_t>(random, out);
+  if (dtype == "u32") return fill_integers<uint32_t>(random, out);
+  if (dtype == "u64") return fill_integers<uint64_t>(random, out);
+  throw Error(Exit::internal, "no random content of dtype " + random.dtype);
+}
+
+}  // namespace
+
+void materialise(const Content& content, std::span<std::byte> out) {
+  if (const auto* bytes = std::get_if<ContentBytes>(&content)) {
+    if (bytes->bytes.size() > out.size()) throw Error(Exit::internal, "a buffer's content is longer than the buffer");
+    std::copy_n(reinterpret_cast<const std::byte*>(bytes->bytes.data()), bytes->bytes.size(), out.begin());
+    std::fill(out.begin() + static_cast<std::ptrdiff_t>(bytes->bytes.size()), out.end(), std::byte{0});
+  } else if (const auto* random = std::get_if<ContentRandom>(&content)) {
+    fill_random(*random, out);
+  } else if (const auto* poison = std::get_if<ContentPoison>(&content)) {
+    std::fill(out.begin(), out.end(), std::byte{poison->value});
+  } else {
+    std::fill(out.begin(), out.end(), std::byte{0});
+  }
+}
+
+}  // namespace kgate

@@ -1,0 +1,31 @@
+// Caps of a workload. They bound what a hostile file can make kgate allocate; none is near what a real program needs.
+// Device limits (CUDA programming guide, "Technical Specifications per Compute Capability", and the driver API's
+// parameter block).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kgate {
+
+constexpr size_t kMaxName = 4096;  // bytes of any name; mangled entries are long
+constexpr uint32_t kMaxThreads = 256, kMaxStreams = 4096, kMaxEvents = 1 << 16;
+constexpr size_t kMaxModules = 1 << 10, kMaxKernels = 1 << 16, kMaxBuffers = 1 << 18;
+constexpr size_t kMaxLaunches = 1 << 20, kMaxCalls = 1 << 20;
+constexpr size_t kMaxAfter = kMaxThreads;  // edges of one call
+constexpr size_t kMaxAllAfter = size_t{1} << 21;
+constexpr size_t kMaxKernelParams = 4096, kMaxAllKernelParams = 1 << 20;
+constexpr uint32_t kMaxParamBytes = 32764;             // CUDA 12.1 and later
+constexpr size_t kMaxAllParamBytes = size_t{1} << 30;  // of all launches together
+constexpr size_t kMaxAllRelocations = size_t{1} << 23;
+constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 40;
+constexpr uint64_t kMaxAllBufferBytes = uint64_t{1} << 44;
+constexpr uint64_t kMaxAddress = uint64_t{1} << 57;
+constexpr uint32_t kMaxAlign = 1 << 21;                   // a large device page
+constexpr uint64_t kMaxBlobBytes = uint64_t{512} << 20;   // one image or recorded content, uncompressed
+constexpr uint64_t kMaxAllBlobBytes = uint64_t{8} << 30;  // all of them, counted once a use
+constexpr uint64_t kMaxTime = uint64_t{1} << 52;          // ns: 52 days
+constexpr uint32_t kMaxSharedBytes = 1 << 20;
+constexpr uint32_t kMaxClusterBlocks = 16;
+
+}  // namespace kgate
