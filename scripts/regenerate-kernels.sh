@@ -6,12 +6,13 @@
 #   scripts/regenerate-kernels.sh --check    needs neither: does every file still name the source it was made from?
 #
 # A PTX file opens with a comment that gives the command and the SHA-256 of its source; a cubin has no room for one, so
-# tests/corpus/cubins.sha256 holds the source's and the cubin's.
+# the source's and its own stand in cubins.sha256 beside it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
 sums=tests/corpus/cubins.sha256
+triton_sums=tests/corpus/triton/cubins.sha256
 # Cubins of the corpus: name, architecture. The source is NAME.cu.
 cubins=("softmax_good sm_90" "rmsnorm_good sm_90" "softmax_good sm_75")
 
@@ -34,9 +35,10 @@ make_cubin() {  # name arch
 
 # A generator's slip, made from a candidate that assembles: an instruction that does not exist and a register that nobody declared.
 make_unassembled() {
-  sed -e "1s|^|// Made from softmax_good.ptx by scripts/regenerate-kernels.sh: 'shflbfly' and %f9999 are wrong on purpose.\n|" \
-      -e '0,/shfl\.sync\.bfly\.b32/s//shflbfly.sync.b32/' \
-      -e '0,/^\(\tfma\.rn\.f32 \t*\)%[a-z]*[0-9]*/s//\1%f9999/' tests/corpus/softmax_good.ptx > tests/corpus/softmax_unassembled.ptx
+  { echo "// softmax_good.ptx with two faults put in by scripts/regenerate-kernels.sh: 'shflbfly' is no instruction, %f9999 no register."
+    sed -e '1d' -e '0,/shfl\.sync\.bfly\.b32/s//shflbfly.sync.b32/' -e '0,/\(max\.f32[ \t]*\)%[a-z]*[0-9]*/s//\1%f9999/' \
+      tests/corpus/softmax_good.ptx
+  } > tests/corpus/softmax_unassembled.ptx
 }
 
 check() {
@@ -58,11 +60,10 @@ check() {
   local of_source of_cubin command cubin
   while read -r of_source of_cubin command; do
     source=tests/corpus/${command##* }
-    cubin=$(sed -n 's/.* -o \([^ ]*\).*/\1/p' <<< "$command")
-    cubin=$(dirname "$source")/$cubin
+    cubin=tests/corpus/$(sed -n 's/.* -o \([^ ]*\).*/\1/p' <<< "$command")
     [[ -f $source && $of_source == "$(hash_of "$source")" ]] || complain "$cubin: not made from today's $source"
-    [[ -f $cubin && $of_cubin == "$(hash_of "$cubin")" ]] || complain "$cubin: not the file that $sums names"
-  done < "$sums"
+    [[ -f $cubin && $of_cubin == "$(hash_of "$cubin")" ]] || complain "$cubin: not the file that the list of cubins names"
+  done < <(cat "$sums" "$triton_sums")
   (( failed == 0 )) && echo "kernels: every PTX and cubin names today's source"
   return $failed
 }
@@ -76,3 +77,15 @@ esac
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 "$nvcc" --version | grep -q 'release 13\.0' || { echo "$nvcc is not nvcc 13.0; set NVCC" >&2; exit 5; }
 sources | while read -r source; do make_ptx "$source"; done
+
+: > "$sums"
+for cubin in "${cubins[@]}"; do
+  read -r name arch <<< "$cubin"
+  make_cubin "$name" "$arch"
+done
+make_unassembled
+python3 tests/corpus/bad/make.py
+if [[ ${1-} == --triton ]]; then
+  "${PYTHON:-python3}" tests/corpus/triton/make.py | tee "$triton_sums"
+fi
+check

@@ -1,0 +1,23 @@
+"""Wrong: what lies past the row's end counts as 0 instead of -inf, so every missing column adds exp(0 - max) to the sum.
+
+At cols == BLOCK nothing is missing and the numbers are right: the generator's own test passes.
+"""
+
+import triton
+import triton.language as tl
+
+SIGNATURE = {"out": "*fp32", "x": "*fp32", "cols": "i32", "BLOCK": "constexpr"}
+BUILDS = {"softmax_unmasked": {"constants": {"BLOCK": 128}, "num_warps": 4}}
+
+
+@triton.jit
+def softmax_triton(out, x, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < cols
+    values = tl.load(x + row * cols + offsets, mask=inside, other=0.0)
+    exponentials = tl.exp(values - tl.max(values, axis=0))
+    tl.store(out + row * cols + offsets, exponentials / tl.sum(exponentials, axis=0), mask=inside)
+
+
+KERNEL = softmax_triton
