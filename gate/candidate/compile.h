@@ -11,6 +11,8 @@
 
 namespace kgate {
 
+enum class Assembler { automatic, ptxas, nvjitlink };  // automatic: ptxas where there is one
+
 enum class CompileOutcome { ok, rejected, crashed, timed_out, no_compiler };
 
 struct CompileResult {
@@ -26,13 +28,16 @@ struct CompileOptions {
   int arch = 0;                                    // 90 for sm_90; 0: the target that the PTX names (at least sm_75)
   bool arch_specific = false;                      // sm_90a
   std::chrono::milliseconds timeout{60'000};
-  uint64_t memory_bytes = uint64_t{8} << 30;
+  uint64_t memory_bytes = uint64_t{8} << 30;       // address space of the compiler
+  Assembler assembler = Assembler::automatic;
 };
 
-// PTX text → cubin. Spills and registers are parsed from the verbose log by resource_usage().
+// PTX text → cubin. Spills and registers are parsed from the verbose log by resource_usage(). The `a` or `f` of the PTX's
+// own target is kept when `arch` is that target. $KGATE_PTXAS and $KGATE_NVJITLINK name the compiler to use instead of
+// the first one found, $KGATE_COMPILE the helper program that hosts nvJitLink and NVRTC.
 CompileResult assemble(const std::string& ptx, const CompileOptions& options);
 
-// CUDA C++ → PTX by NVRTC in a child process; `include_dir` is the folder of the source.
+// CUDA C++ → PTX by NVRTC in a child process; #include looks beside `file_name` and in the toolkit. arch 0: compute_75.
 CompileResult compile_cuda(const std::string& source, const std::string& file_name, const CompileOptions& options);
 
 // Figures of `entry` in the verbose log of assemble(); nullopt when the log does not speak of it.
@@ -41,13 +46,15 @@ struct ResourceUsage {
 };
 std::optional<ResourceUsage> resource_usage(const std::string& log, const std::string& entry);
 
-// Theoretical occupancy from a table of the architectures' limits.
+// Theoretical occupancy from a table of the architectures' limits (sm_75 to sm_121); nullopt for an unknown architecture or
+// an impossible block. `shared_bytes` is static + dynamic, without the reserved part. 0 blocks: the launch would be refused.
 struct Occupancy {
   int blocks_per_sm = 0;
   double fraction = 0;        // of the SM's warps
-  const char* limiter = "";   // "registers", "shared memory", "warps", "blocks"
+  const char* limiter = "";   // "registers", "shared memory", "warps", "blocks", "barriers"
 };
-std::optional<Occupancy> theoretical_occupancy(int arch, uint32_t registers, uint32_t shared_bytes, uint32_t block_threads);
+std::optional<Occupancy> theoretical_occupancy(int arch, uint32_t registers, uint32_t shared_bytes, uint32_t block_threads,
+                                               uint32_t barriers = 0);
 
 // What is installed here, for doctor and for error texts; empty when absent.
 struct CompilersFound {
