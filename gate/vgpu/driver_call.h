@@ -1,0 +1,71 @@
+// One exported call, from the caller's first to its last instruction: context check, the lock, the sticky error,
+// exceptions turned into codes, and the activity records that CUPTI would write for it.
+//
+// Every export is a function of its own with its own address and frame (driver.cmake sets the flags), because uprobes
+// sit on exported symbols: two names that shared an address would fire each other's probes.
+#pragma once
+
+#include <new>
+#include <utility>
+
+#include "vgpu/cupti_records.h"
+#include "vgpu/driver_state.h"
+
+#define KGATE_EXPORT extern "C" __attribute__((visibility("default"), noinline))
+
+namespace kgate::vgpu {
+
+// What a call's body works with. Records filled here are written after the lock is released, since writing them can run
+// the client's callbacks.
+struct Call {
+  State& state;
+  Context& context;
+  uint32_t correlation;
+  cupti::Record record{};  // the activity of this call; kind INVALID: none
+};
+
+template <typename Body>
+CUresult guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  } catch (...) {
+    return CUDA_ERROR_UNKNOWN;
+  }
+}
+
+// A call that needs no context. body(State&) runs under the lock.
+template <typename Body>
+CUresult global_call(Body&& body) noexcept {
+  return guarded([&] {
+    State& s = state();
+    std::lock_guard lock(s.mutex);
+    return s.initialised ? body(s) : CUDA_ERROR_NOT_INITIALIZED;
+  });
+}
+
+// A call in the current context; body(Call&) runs under the lock. `cbid` 0: not in CUPTI's driver table here.
+template <typename Body>
+CUresult context_call(uint32_t cbid, Body&& body) noexcept {
+  cupti::ApiCall api(cbid);
+  CUresult result = guarded([&] {
+    State& s = state();
+    std::unique_lock lock(s.mutex);
+    if (!s.initialised) return CUDA_ERROR_NOT_INITIALIZED;
+    CUcontext handle = current_handle();
+    if (handle == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    Context* context = s.contexts.find(handle);
+    if (context == nullptr) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (context->poison != CUDA_SUCCESS) return context->poison;
+    Call call{s, *context, api.correlation()};
+    CUresult code = body(call);
+    lock.unlock();
+    if (call.record.kind() != CUPTI_ACTIVITY_KIND_INVALID) cupti::write(call.record);
+    return code;
+  });
+  api.finish(result);
+  return result;
+}
+
+}  // namespace kgate::vgpu

@@ -1,0 +1,231 @@
+// Exports: streams and events. Work runs when it is issued, so every wait is over when it begins; the calls still check
+// their handles, report a context's sticky error, and leave their synchronization records.
+#include "vgpu/driver_stream.h"
+
+namespace kgate::vgpu {
+
+namespace {
+
+constexpr uint32_t kLegacyStreamId = 7;  // what CUPTI calls the legacy default stream
+
+uint32_t per_thread_id(State& s) {
+  thread_local uint32_t id = s.next_stream++;
+  return id;
+}
+
+// A synchronization record around a wait of no length.
+void record_sync(Call& call, uint32_t type, uint32_t stream, const Event* event) {
+  if (!cupti::enabled(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) return;
+  CUpti_ActivitySynchronization2 r{};
+  r.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  r.type = type;
+  r.start = cupti::now();
+  r.end = cupti::now();
+  r.correlationId = call.correlation;
+  r.contextId = call.context.id;
+  r.streamId = stream;
+  r.cudaEventId = event != nullptr ? event->id : kCuptiNotApplicable;
+  r.cudaEventSyncId = event != nullptr ? event->sync_id : 0;
+  call.record.value = r;
+}
+
+CUresult make_stream(CUstream* out, unsigned flags, int priority) {
+  return context_call(CUPTI_DRIVER_TRACE_CBID_cuStreamCreate, [&](Call& call) {
+    if (out == nullptr || (flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) return CUDA_ERROR_INVALID_VALUE;
+    auto stream = std::make_unique<Stream>();
+    stream->context = call.context.id;
+    stream->id = call.state.next_stream++;
+    stream->flags = flags;
+    stream->priority = priority;
+    *out = call.state.streams.add(std::move(stream));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult synchronize(uint32_t cbid, StreamArg stream) {
+  return context_call(cbid, [&](Call& call) {
+    uint32_t id = 0;
+    CUresult code = stream_id(call, stream, id);
+    if (code == CUDA_SUCCESS) record_sync(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, id, nullptr);
+    return code;
+  });
+}
+
+CUresult query(uint32_t cbid, StreamArg stream) {
+  return context_call(cbid, [&](Call& call) {
+    uint32_t id = 0;
+    return stream_id(call, stream, id);
+  });
+}
+
+CUresult wait_event(uint32_t cbid, StreamArg stream, CUevent handle) {
+  return context_call(cbid, [&](Call& call) {
+    uint32_t id = 0;
+    if (CUresult code = stream_id(call, stream, id); code != CUDA_SUCCESS) return code;
+    Event* event = call.state.events.find(handle);
+    if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    record_sync(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, id, event);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult record(uint32_t cbid, CUevent handle, StreamArg stream) {
+  return context_call(cbid, [&](Call& call) {
+    uint32_t id = 0;
+    if (CUresult code = stream_id(call, stream, id); code != CUDA_SUCCESS) return code;
+    Event* event = call.state.events.find(handle);
+    if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    event->recorded_ns = monotonic_ns();
+    ++event->sync_id;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
+  return context_call(0, [&](Call& call) {
+    if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Event *a = call.state.events.find(start), *b = call.state.events.find(end);
+    if (a == nullptr || b == nullptr || a->recorded_ns == 0 || b->recorded_ns == 0 ||
+        ((a->flags | b->flags) & CU_EVENT_DISABLE_TIMING) != 0) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    auto ns = static_cast<int64_t>(b->recorded_ns - a->recorded_ns);
+    *milliseconds = static_cast<float>(static_cast<double>(ns) / 1e6);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_host_function(uint32_t cbid, StreamArg stream, CUhostFn function, void* user_data) {
+  // The function runs after the lock is released: it may do anything but call CUDA.
+  CUresult code = context_call(cbid, [&](Call& call) {
+    uint32_t id = 0;
+    return function == nullptr ? CUDA_ERROR_INVALID_VALUE : stream_id(call, stream, id);
+  });
+  if (code == CUDA_SUCCESS) function(user_data);
+  return code;
+}
+
+CUresult synchronize_context(uint32_t cbid, CUcontext handle) {
+  return context_call(cbid, [&](Call& call) {
+    Context* context = handle == nullptr ? &call.context : call.state.contexts.find(handle);
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context->poison != CUDA_SUCCESS) return context->poison;
+    record_sync(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE, kCuptiNotApplicable, nullptr);
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+CUresult stream_id(Call& call, StreamArg stream, uint32_t& id) {
+  uintptr_t value = reinterpret_cast<uintptr_t>(stream.handle);
+  if (value == kStreamPerThread || (value == 0 && stream.per_thread)) {
+    id = per_thread_id(call.state);
+    return CUDA_SUCCESS;
+  }
+  if (value == 0 || value == kStreamLegacy) {
+    id = kLegacyStreamId;
+    return CUDA_SUCCESS;
+  }
+  Stream* found = call.state.streams.find(stream.handle);
+  if (found == nullptr || found->context != call.context.id) return CUDA_ERROR_INVALID_HANDLE;
+  id = found->id;
+  return CUDA_SUCCESS;
+}
+
+KGATE_EXPORT CUresult cuStreamCreate(CUstream* out, unsigned flags) { return make_stream(out, flags, 0); }
+
+KGATE_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
+  return make_stream(out, flags, priority);
+}
+
+KGATE_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
+  return context_call(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, [&](Call& call) {
+    return call.state.streams.erase(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+KGATE_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
+  return synchronize(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, {stream, false});
+}
+KGATE_EXPORT CUresult cuStreamSynchronize_ptsz(CUstream stream) {
+  return synchronize(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize_ptsz, {stream, true});
+}
+
+KGATE_EXPORT CUresult cuStreamQuery(CUstream stream) {
+  return query(CUPTI_DRIVER_TRACE_CBID_cuStreamQuery, {stream, false});
+}
+KGATE_EXPORT CUresult cuStreamQuery_ptsz(CUstream stream) {
+  return query(CUPTI_DRIVER_TRACE_CBID_cuStreamQuery_ptsz, {stream, true});
+}
+
+KGATE_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  return wait_event(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, {stream, false}, event);
+}
+KGATE_EXPORT CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned) {
+  return wait_event(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent_ptsz, {stream, true}, event);
+}
+
+KGATE_EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* user_data) {
+  return run_host_function(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc, {stream, false}, function, user_data);
+}
+KGATE_EXPORT CUresult cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void* user_data) {
+  return run_host_function(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc_ptsz, {stream, true}, function, user_data);
+}
+
+KGATE_EXPORT CUresult cuCtxSynchronize() {
+  return synchronize_context(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, nullptr);
+}
+KGATE_EXPORT CUresult cuCtxSynchronize_v2(CUcontext context) {
+  return synchronize_context(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize_v2, context);
+}
+
+KGATE_EXPORT CUresult cuEventCreate(CUevent* out, unsigned flags) {
+  return context_call(CUPTI_DRIVER_TRACE_CBID_cuEventCreate, [&](Call& call) {
+    constexpr unsigned kKnown = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
+    if (out == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+    auto event = std::make_unique<Event>();
+    event->context = call.context.id;
+    event->id = call.state.next_event++;
+    event->flags = flags;
+    *out = call.state.events.add(std::move(event));
+    return CUDA_SUCCESS;
+  });
+}
+
+KGATE_EXPORT CUresult cuEventDestroy_v2(CUevent event) {
+  return context_call(CUPTI_DRIVER_TRACE_CBID_cuEventDestroy_v2, [&](Call& call) {
+    return call.state.events.erase(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+KGATE_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return record(CUPTI_DRIVER_TRACE_CBID_cuEventRecord, event, {stream, false});
+}
+KGATE_EXPORT CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
+  return record(CUPTI_DRIVER_TRACE_CBID_cuEventRecord_ptsz, event, {stream, true});
+}
+
+KGATE_EXPORT CUresult cuEventQuery(CUevent event) {
+  return context_call(CUPTI_DRIVER_TRACE_CBID_cuEventQuery, [&](Call& call) {
+    return call.state.events.find(event) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+KGATE_EXPORT CUresult cuEventSynchronize(CUevent handle) {
+  return context_call(CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize, [&](Call& call) {
+    Event* event = call.state.events.find(handle);
+    if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    record_sync(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, kCuptiNotApplicable, event);
+    return CUDA_SUCCESS;
+  });
+}
+
+KGATE_EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  return elapsed(milliseconds, start, end);
+}
+KGATE_EXPORT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
+  return elapsed(milliseconds, start, end);
+}
+
+}  // namespace kgate::vgpu
