@@ -26,7 +26,7 @@ enum class ArmKind : uint8_t { baseline = 0, candidate = 1 };
 
 // What joins wire records to names: filled from the plan.
 struct ArmKernels {
-  struct Kernel { std::string name, kernel_id; };
+  struct Kernel { std::string name, kernel_id; };  // name: the entry as the driver and CUPTI call it
   std::vector<Kernel> workload_kernels;            // by workload kernel index
   std::vector<std::vector<Kernel>> arm_kernels;    // [arm][arm kernel index]
   std::vector<bool> judged_launch;                 // by workload launch index
@@ -47,6 +47,7 @@ struct HealthRow {
   std::string note;
 };
 
+// Rows outside rounds (set-up, canary) have round, arm, sequence, request, launch and launch_class 0xffffffff and phase setup.
 struct RoundRow { uint32_t round, arm, pair; uint64_t begin, end; };
 struct RequestRow {
   uint32_t round, arm, request, sequence, thread;
@@ -64,6 +65,7 @@ struct KernelRow {
   uint32_t stream;
   uint32_t registers, static_shared, dynamic_shared, local_per_thread;
   uint32_t grid[3], block[3];
+  uint64_t previous_end = 0;         // of what ran before it on its device stream (kernels, copies, memsets); 0: nothing
 };
 struct ApiRow {
   uint32_t round, arm, sequence, thread;

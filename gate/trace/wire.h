@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace kgate::wire {
@@ -28,6 +29,8 @@ struct RecordHead {
   uint16_t bytes;   // of the whole record, a multiple of 8
   uint32_t round;   // running number of the round in the run; 0xffffffff outside rounds (set-up, canary)
 };
+
+constexpr uint32_t kNoRound = 0xffffffff;
 
 enum class Phase : uint8_t { setup = 0, warmup = 1, measured = 2 };
 
@@ -120,6 +123,15 @@ struct NameRecord {
   RecordHead head;
   uint32_t id, length;                 // text follows, padded to 8 bytes; at most 4096 bytes
 };
+
+// The head of a record of fixed size.
+template <typename Record>
+constexpr RecordHead head(Kind kind, uint32_t round) {
+  static_assert(sizeof(Record) % 8 == 0);
+  return {kind, static_cast<uint16_t>(sizeof(Record)), round};
+}
+
+constexpr size_t kMaxNameBytes = 4096;
 
 static_assert(sizeof(RecordHead) == 8 && sizeof(LaunchRecord) % 8 == 0 && sizeof(RequestRecord) % 8 == 0);
 static_assert(sizeof(KernelRecord) % 8 == 0 && sizeof(VirtualCountersRecord) % 8 == 0 && sizeof(NameRecord) % 8 == 0);

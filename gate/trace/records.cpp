@@ -1,0 +1,160 @@
+// Each record is copied out of the shared memory before it is looked at: what has been checked cannot change afterwards.
+#include "trace/records.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "support/text.h"
+
+namespace kgate::trace {
+
+using namespace wire;
+
+namespace {
+
+constexpr uint64_t kLatest = uint64_t{1} << 62;
+
+bool sane(uint64_t begin, uint64_t end) { return begin <= end && end < kLatest; }
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> records) : data_(records) {}
+
+  void read(Records* out) {
+    out_ = out;
+    for (size_t at = 0; at < data_.size();) {
+      RecordHead head;
+      if (data_.size() - at < sizeof head) return bad("a record is cut off", at);
+      std::memcpy(&head, data_.data() + at, sizeof head);
+      if (head.bytes < sizeof head || head.bytes % 8 != 0 || head.bytes > data_.size() - at)
+        return bad("record length " + std::to_string(head.bytes), at);
+      if (!take(head, data_.data() + at)) bad("record of kind " + std::to_string(static_cast<int>(head.kind)), at);
+      at += head.bytes;
+    }
+  }
+
+ private:
+  void bad(const std::string& what, size_t at) {
+    if (out_->bad++ == 0) out_->first_bad = what + " at byte " + std::to_string(at);
+  }
+
+  template <typename Record>
+  static bool copy(const RecordHead& head, const std::byte* from, Record* to) {
+    if (head.bytes != sizeof(Record)) return false;
+    std::memcpy(static_cast<void*>(to), from, sizeof(Record));
+    to->head = head;
+    return true;
+  }
+
+  // Device-side records may carry times that CUPTI itself got wrong: counted and left out, not taken for garbage.
+  template <typename Record>
+  bool take_timed(const RecordHead& head, const std::byte* from, std::vector<Record>* to) {
+    Record record;
+    if (!copy(head, from, &record)) return false;
+    if (sane(record.start, record.end) && record.end != 0) to->push_back(record);
+    else ++out_->invalid_times;
+    return true;
+  }
+
+  bool take_kernel(const RecordHead& head, const std::byte* from) {
+    KernelRecord record;
+    if (!copy(head, from, &record)) return false;
+    if (!sane(record.start, record.end) || record.end == 0) {
+      ++out_->invalid_times;
+      record.start = record.end = 0;
+    }
+    out_->kernels.push_back(record);
+    return true;
+  }
+
+  bool take_round(const RecordHead& head, const std::byte* from) {
+    RoundRecord record;
+    if (!copy(head, from, &record) || !sane(record.begin, record.end) || head.round == kNoRound) return false;
+    out_->rounds.push_back(record);
+    return true;
+  }
+
+  bool take_request(const RecordHead& head, const std::byte* from) {
+    RequestRecord record;
+    if (!copy(head, from, &record) || !sane(record.issue, record.end) || record.arrival >= kLatest || record.due >= kLatest ||
+        record.lag >= kLatest || record.phase > Phase::measured)
+      return false;
+    out_->requests.push_back(record);
+    return true;
+  }
+
+  bool take_launch(const RecordHead& head, const std::byte* from) {
+    LaunchRecord record;
+    if (!copy(head, from, &record) || !sane(record.begin, record.end) || record.phase > Phase::measured || record.replaced > 1)
+      return false;
+    out_->launches.push_back(record);
+    return true;
+  }
+
+  bool take_counters(const RecordHead& head, const std::byte* from) {
+    VirtualCountersRecord record;
+    if (!copy(head, from, &record)) return false;
+    for (uint64_t value : {record.warp_instructions, record.thread_instructions, record.global_load_sectors,
+                           record.global_store_sectors, record.global_requests, record.bank_conflicts,
+                           record.divergent_branches, record.barriers, record.atomics})
+      if (value >= kLatest / 2) return false;
+    out_->counters.push_back(record);
+    return true;
+  }
+
+  bool take_name(const RecordHead& head, const std::byte* from) {
+    NameRecord record;
+    if (head.bytes < sizeof record) return false;
+    std::memcpy(&record, from, sizeof record);
+    size_t room = head.bytes - sizeof record;
+    if (record.length > kMaxNameBytes || record.length > room || room - record.length >= 8) return false;
+    std::string text(reinterpret_cast<const char*>(from) + sizeof record, record.length);
+    return out_->names.emplace(record.id, sanitize(text, kMaxNameBytes)).second;
+  }
+
+  bool take(const RecordHead& head, const std::byte* from) {
+    switch (head.kind) {
+      case Kind::round: return take_round(head, from);
+      case Kind::request: return take_request(head, from);
+      case Kind::launch: return take_launch(head, from);
+      case Kind::kernel: return take_kernel(head, from);
+      case Kind::api: return take_timed(head, from, &out_->apis);
+      case Kind::sync: return take_timed(head, from, &out_->syncs);
+      case Kind::memory: return take_timed(head, from, &out_->memories);
+      case Kind::overhead: return take_timed(head, from, &out_->overheads);
+      case Kind::name: return take_name(head, from);
+      case Kind::virtual_counters: return take_counters(head, from);
+    }
+    return false;
+  }
+
+  std::span<const std::byte> data_;
+  Records* out_ = nullptr;
+};
+
+}  // namespace
+
+Records read_records(std::span<const std::byte> memfd) {
+  struct PlainHeader {  // wire::Header without the atomics, which cannot be copied
+    uint32_t magic, version;
+    uint64_t capacity_bytes, used_bytes, lost_records;
+  } header{};
+  static_assert(sizeof(PlainHeader) == sizeof(Header));
+  Records records;
+  auto reject = [&](const std::string& why) {
+    ++records.bad;
+    records.first_bad = why;
+    return records;
+  };
+  if (memfd.size() < sizeof header) return reject("no record header");
+  std::memcpy(&header, memfd.data(), sizeof header);
+  if (header.magic != kMagic) return reject("the worker wrote no record header");
+  if (header.version != kVersion) return reject("record version " + std::to_string(header.version));
+  size_t room = memfd.size() - sizeof header;
+  if (header.used_bytes > room) return reject("more bytes used than there are");
+  records.lost = std::min<uint64_t>(header.lost_records, kLatest);
+  Reader(memfd.subspan(sizeof header, header.used_bytes)).read(&records);
+  return records;
+}
+
+}  // namespace kgate::trace
