@@ -270,7 +270,7 @@ JudgeResult judge(const JudgeInput& input) {
       result.findings.push_back({"trace_unfit", "trace",
                                  fmt::format("{} = {:g}, limit {:g}{}{}", row.name, row.value, row.limit,
                                              row.note.empty() ? "" : ": ", row.note),
-                                 {}, Exit::inconclusive});
+                                 {}, Exit::environment});
   bool failed = false, undecided = !result.findings.empty();
   for (const auto& verdict : result.metrics) {
     if (!verdict.gated || verdict.outcome == Outcome::pass) continue;
@@ -290,7 +290,7 @@ JudgeResult judge(const JudgeInput& input) {
       if (find_metric(finding.id)->source == MetricSource::compiler)
         failed = true;
       else
-        finding.exit = Exit::inconclusive;
+        finding.exit = Exit::environment;
     }
   }
   result.outcome = failed ? Outcome::fail : undecided ? Outcome::inconclusive : Outcome::pass;

@@ -92,13 +92,10 @@ std::vector<JudgedLaunch> judged_launches(const std::vector<KernelRow>& rows) {
 }
 
 void add_kernels(const std::vector<KernelRow>& rows, Rounds& rounds, const Quarantine& left_out) {
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> previous_end;  // (round, stream)
   for (const auto& row : rows) {
-    uint64_t& previous = previous_end[{row.round, row.stream}];
-    uint64_t ready = std::max(row.launch_end, previous);
-    previous = std::max(previous, row.end);
     RoundData* data = round_of(row, rounds, left_out);
     if (!data) continue;
+    uint64_t ready = std::max(row.launch_end, row.previous_end);  // from here on only the GPU keeps it waiting
     data->has_kernels = true;
     data->queue_wait.push_back(row.start > ready ? double(row.start - ready) : 0.0);
     if (!row.judged) data->others_delay += row.end > ready ? double(row.end - ready) : 0.0;

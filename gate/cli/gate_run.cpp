@@ -1,0 +1,228 @@
+// One pass from left to right: contract, device, workload → prepare → resources → equivalence → replay → judge. Each step either adds
+// to the verdict or ends it.
+
+#include "cli/gate_run.h"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "cli/replay_run.h"
+#include "precheck/precheck.h"
+#include "replay/substitute.h"
+#include "support/fd.h"
+#include "support/hash.h"
+#include "support/log.h"
+#include "support/process.h"
+#include "support/text.h"
+#include "workload/build.h"
+
+namespace kgate {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Everything that the steps share.
+struct Gate {
+  const GateRequest& request;
+  Contract contract;
+  gpu::DeviceChoice device;
+  std::optional<Workload> workload;
+  std::vector<EffectiveLimit> limits;
+  std::optional<Prepared> candidate, baseline, reference;
+  TempDir scratch{"kgate"};
+  uint64_t seed = 0;
+  Verdict verdict;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+
+  explicit Gate(const GateRequest& r) : request(r) {}
+  bool is_virtual() const { return device.kind == gpu::DeviceKind::virtual_gpu; }
+  bool external() const { return workload && workload->arrivals == Arrivals::external; }
+  int arch() const { return is_virtual() ? 0 : device.properties.arch(); }
+  void progress(double fraction, const std::string& what) const {
+    if (request.on_progress) request.on_progress(fraction, what);
+  }
+};
+
+std::optional<fs::path> baseline_path(const Gate& gate) {
+  if (gate.request.baseline) return gate.request.baseline;
+  return gate.contract.baseline;
+}
+
+void open_inputs(Gate& gate) {
+  gate.contract = read_contract(gate.request.contract);
+  gate.device = gpu::choose_device(gate.request.device).value_or_throw(Exit::environment);
+  std::error_code error;
+  fs::create_directories(gate.request.out, error);
+  if (error || !write_file_atomic(gate.request.out / "verdict.json", ""))
+    throw Error(Exit::environment, "cannot write into the output folder" + (error ? ": " + error.message() : std::string()),
+                gate.request.out.string(), "name another folder with --out");
+  for (const char* stale : {"verdict.json", "verdict.md", "trace.db", "compile.log"}) fs::remove(gate.request.out / stale, error);
+  auto path = gate.request.workload ? gate.request.workload : gate.contract.workload;
+  if (path && gate.request.scope == Scope::full) gate.workload = load_workload(*path);
+}
+
+void prepare_kernels(Gate& gate) {
+  auto& findings = gate.verdict.findings;
+  std::string entry = gate.request.entry.empty() ? candidate_entry_name(gate.contract) : gate.request.entry;
+  gate.candidate = prepare(gate.request.candidate, entry, "candidate", gate.arch(), gate.is_virtual(), findings);
+  if (gate.candidate->compiled)
+    if (!write_file_atomic(gate.request.out / "compile.log",
+                           gate.candidate->compiled->command + "\n" + gate.candidate->compiled->log))
+      log::warning("cannot write compile.log");
+  if (exit_of(findings) != Exit::pass) return;
+  if (auto path = baseline_path(gate)) {
+    std::string name = gate.contract.baseline_entry.empty() ? gate.contract.kernel : gate.contract.baseline_entry;
+    gate.baseline = prepare(*path, name, "baseline", gate.arch(), gate.is_virtual(), findings);
+  } else if (gate.workload) {
+    auto judged = judged_launches(*gate.workload, gate.contract).value_or_throw(Exit::bad_input);
+    const auto& kernel = gate.workload->kernels[gate.workload->launches[judged.front()].kernel];
+    fs::path file = gate.scratch.path() / "recorded";
+    write_file_atomic(file, gate.workload->modules[kernel.module].image).value_or_throw(Exit::environment);
+    gate.baseline = prepare(file, kernel.entry, "baseline", gate.arch(), gate.is_virtual(), findings);
+  }
+  if (gate.contract.reference && gate.request.scope != Scope::static_only)
+    gate.reference = prepare(gate.contract.reference->path, gate.contract.reference->entry, "reference", gate.arch(),
+                             gate.is_virtual(), findings);
+}
+
+void note_facts(Gate& gate) {
+  auto& facts = gate.verdict.facts;
+  const auto& device = gate.device.properties;
+  facts["device"] = device.name;
+  if (!gate.is_virtual()) facts["device_uuid"] = device.uuid;
+  facts["driver"] = fmt::format("{}.{}", device.driver_version / 1000, device.driver_version % 1000 / 10);
+  facts["contract_sha256"] = gate.contract.sha256;
+  facts["seed"] = std::to_string(gate.seed);
+  facts["command"] = gate.request.command;
+  if (gate.candidate) {
+    facts["candidate"] = gate.candidate->source.path.string();
+    facts["candidate_sha256"] = gate.candidate->source.sha256;
+    facts["candidate_kernel_id"] = gate.candidate->kernel_id;
+    facts["loaded_code_sha256"] = sha256(gate.candidate->image);
+    if (gate.candidate->compiled) facts["compiler"] = gate.candidate->compiled->compiler;
+  }
+  if (gate.baseline) facts["baseline_kernel_id"] = gate.baseline->kernel_id;
+  if (gate.workload) facts["workload_sha256"] = gate.workload->sha256;
+}
+
+PrecheckResult precheck(Gate& gate) {
+  PrecheckResult result;
+  const Prepared* baseline = gate.baseline ? &*gate.baseline : nullptr;
+  const Prepared* reference = gate.reference ? &*gate.reference : nullptr;
+  check_resources(gate.contract, *gate.candidate, baseline, result);
+  if (gate.request.scope == Scope::static_only || result.identical_code) return result;
+  PrecheckOptions options;
+  options.scope = gate.request.scope;
+  options.seed = gate.seed;
+  options.session.device = gate.device;
+  options.on_progress = [&](double fraction, const std::string& what) { gate.progress(0.1 + 0.3 * fraction, what); };
+  check_equivalence(gate.contract, *gate.candidate, baseline, reference, gate.device.properties, options, result);
+  return result;
+}
+
+std::string pass_reason(const Gate& gate, const std::optional<Equivalence>& equivalence) {
+  for (const auto& finding : gate.verdict.findings)
+    if (finding.id == "identical_code") return finding.text;
+  std::string text;
+  if (equivalence) text = fmt::format("numbers agree in {} shapes", equivalence->shapes);
+  size_t gated = 0;
+  for (const auto& metric : gate.verdict.metrics) gated += metric.gated;
+  if (gated) text += fmt::format("{}{} limits hold", text.empty() ? "" : ", ", gated);
+  return text.empty() ? "nothing speaks against it" : text;
+}
+
+const char* verdict_word(Exit exit) {
+  switch (exit) {
+    case Exit::pass: return "PASS";
+    case Exit::regression: return "FAIL";
+    case Exit::broken: return "BROKEN";
+    default: return "INCONCLUSIVE";  // undecided, no baseline, or an environment that is not fit to decide
+  }
+}
+
+std::string headline(const Gate& gate, const std::optional<Equivalence>& equivalence) {
+  const Verdict& verdict = gate.verdict;
+  std::string subject = gate.candidate ? gate.candidate->source.path.filename().string() : gate.request.candidate.filename().string();
+  const char* word = verdict_word(verdict.exit);
+  if (verdict.exit == Exit::pass) return fmt::format("{}  {}: {}", word, subject, pass_reason(gate, equivalence));
+  for (const auto& finding : verdict.findings)
+    if (finding.exit == verdict.exit)
+      return fmt::format("{}  {}: {}{}", word, subject, find_metric(finding.id) ? finding.text : finding.id + ": " + finding.text,
+                         finding.where.empty() || find_metric(finding.id) ? "" : " (" + finding.where + ")");
+  return fmt::format("{}  {}", word, subject);
+}
+
+// Exit, headline and time: what every way out of the gate shares.
+Verdict conclude(Gate& gate, const std::optional<Equivalence>& equivalence = std::nullopt) {
+  note_facts(gate);
+  Verdict& verdict = gate.verdict;
+  verdict.exit = exit_of(verdict.findings);
+  if (verdict.deciding.empty())
+    for (const auto& finding : verdict.findings)
+      if (finding.exit == verdict.exit && verdict.deciding.empty()) verdict.deciding = finding.id;
+  verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - gate.start).count();
+  verdict.headline = headline(gate, equivalence);
+  return std::move(verdict);
+}
+
+void judge_static(Gate& gate, const StaticFigures& statics) {
+  JudgeInput input;
+  input.statics = statics;
+  input.limits = gate.limits;
+  input.scope = Scope::static_only;
+  input.has_baseline = gate.baseline.has_value();
+  JudgeResult result = judge(input);
+  gate.verdict.metrics = result.metrics;
+  gate.verdict.findings.insert(gate.verdict.findings.end(), result.findings.begin(), result.findings.end());
+}
+
+void replay_and_judge(Gate& gate, const StaticFigures& statics) {
+  ReplayRequest replay;
+  replay.contract = &gate.contract;
+  replay.candidate = &*gate.candidate;
+  replay.baseline = &*gate.baseline;
+  replay.workload = &*gate.workload;
+  replay.device = gate.device;
+  replay.limits = gate.limits;
+  replay.statics = statics;
+  replay.require_tier = gate.request.require_tier;
+  replay.seed = gate.seed;
+  replay.warmup = gate.request.warmup.value_or(gate.is_virtual() ? 2 : 200);
+  replay.requests = gate.request.requests.value_or(gate.is_virtual() ? 12 : 1000);
+  replay.max_pairs = gate.request.max_pairs;
+  replay.trace = gate.request.out / "trace.db";
+  replay.command = gate.request.command;
+  replay.on_progress = [&](double fraction, const std::string& what) { gate.progress(0.4 + 0.6 * fraction, what); };
+  run_replay(replay, gate.verdict);
+}
+
+}  // namespace
+
+Verdict run_gate(const GateRequest& request) {
+  Gate gate(request);
+  open_inputs(gate);
+  bool has_baseline = baseline_path(gate) || gate.workload;
+  gate.limits = effective_limits(gate.contract, gate.is_virtual(), gate.external(), has_baseline);
+  gate.verdict.findings = unmeasurable(gate.limits, gate.is_virtual(), request.scope, has_baseline, gate.external());
+  if (exit_of(gate.verdict.findings) != Exit::pass) return conclude(gate);
+
+  gate.progress(0.02, "compiling");
+  prepare_kernels(gate);
+  std::string hash = gate.candidate->source.sha256;
+  gate.seed = request.seed.value_or(hash.size() >= 8 ? std::stoull(hash.substr(0, 8), nullptr, 16) : 1);
+  if (exit_of(gate.verdict.findings) != Exit::pass) return conclude(gate);
+
+  PrecheckResult checked = precheck(gate);
+  gate.verdict.findings.insert(gate.verdict.findings.end(), checked.findings.begin(), checked.findings.end());
+  if (exit_of(checked.findings) != Exit::pass || checked.identical_code || request.scope != Scope::full || !has_baseline) {
+    judge_static(gate, checked.statics);
+    return conclude(gate, checked.equivalence);
+  }
+  if (!gate.workload) gate.workload = contract_workload(gate.contract, *gate.baseline, gate.seed);
+  replay_and_judge(gate, checked.statics);
+  return conclude(gate, checked.equivalence);
+}
+
+}  // namespace kgate

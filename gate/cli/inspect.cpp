@@ -1,0 +1,61 @@
+// kgate inspect: what is in a candidate, a workload or a trace. Decides by content.
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "candidate/candidate.h"
+#include "candidate/describe.h"
+#include "cli/verbs.h"
+#include "support/fd.h"
+#include "trace/store.h"
+#include "workload/build.h"
+#include "workload/kgw.h"
+
+namespace kgate::cli {
+
+namespace {
+
+void print_trace(const TraceStore& store) {
+  fmt::print("trace, tier {}\n", store.info().tier);
+  for (const auto& [key, value] : store.info().facts) fmt::print("  {:<22} {}\n", key, value);
+  fmt::print("  {:<22} {}\n  {:<22} {}\n  {:<22} {}\n", "rounds", store.rounds().size(), "requests", store.requests().size(), "kernels",
+             store.kernels().size());
+  fmt::print("health\n");
+  for (const auto& row : store.health())
+    fmt::print("  {:<26} {:g} (limit {:g}){}{}\n", row.name, row.value, row.limit, row.ok() ? "" : "  PAST ITS LIMIT",
+               row.note.empty() ? "" : "  " + row.note);
+}
+
+Exit inspect(const std::string& path, bool json) {
+  std::string head = read_file(path, size_t{4} << 30).value_or_throw(Exit::bad_input).substr(0, 16);
+  bool sqlite = head.starts_with("SQLite format 3");
+  bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
+  if (sqlite && !path.ends_with(".kgw")) {
+    if (auto trace = TraceStore::open(path)) {
+      if (json) throw Error(Exit::usage, "inspect --json does not cover traces", path, "use kgate query");
+      print_trace(**trace);
+      return Exit::pass;
+    }
+  }
+  if (sqlite || yaml) {
+    Workload workload = load_workload(path);
+    fmt::print("{}", json ? workload_json(workload) : describe_workload(workload));
+    return Exit::pass;
+  }
+  Candidate candidate = read_candidate(path).value_or_throw(Exit::bad_input);
+  fmt::print("{}", json ? candidate_json(candidate) : describe_candidate(candidate));
+  return Exit::pass;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Action& action) {
+  auto path = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  CLI::App* verb = app.add_subcommand("inspect", "what is in a candidate, a workload or a trace");
+  verb->add_option("file", *path, ".ptx, .cubin, .cu, .kgw, workload .yaml or trace .db")->required();
+  verb->add_flag("--json", *json, "machine-readable");
+  verb->callback([=, &action] { action = [=] { return inspect(*path, *json); }; });
+}
+
+}  // namespace kgate::cli

@@ -1,0 +1,202 @@
+// Both arms share one worker (same buffers, addresses, streams): between processes even kernel time moves by several percent.
+// On the virtual GPU counts are exact, so two pairs show them and whether they vary; on a real one the looks of judge/statistics.h
+// decide when to stop.
+
+#include "cli/replay_run.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "precheck/cases.h"
+#include "precheck/faults.h"
+#include "support/process.h"
+#include "workload/kgw.h"
+
+namespace kgate {
+
+namespace {
+
+constexpr uint32_t kPairsPerWorker = 6;
+constexpr uint32_t kVirtualPairs = 2;
+
+class Replayer {
+ public:
+  Replayer(const ReplayRequest& request, Verdict& verdict) : request_(request), verdict_(verdict) {
+    comparison_ = compare_arms(*request.workload, *request.contract, image_of(*request.baseline), image_of(*request.candidate))
+                      .value_or_throw(Exit::bad_input);
+    workload_file_ = scratch_.path() / "workload.kgw";
+    write_kgw(*request.workload, workload_file_);
+  }
+
+  void run() {
+    store_ = TraceStore::create(request_.trace, run_info(), comparison_.names);
+    Looks looks;
+    std::vector<uint32_t> planned;
+    if (is_virtual())
+      planned = {kVirtualPairs};
+    else
+      for (uint32_t pairs : looks.pairs)
+        if (pairs <= request_.max_pairs) planned.push_back(pairs);
+    if (planned.empty() || (!is_virtual() && planned.back() != request_.max_pairs && request_.max_pairs > 24))
+      planned.push_back(request_.max_pairs);
+    for (size_t look = 0; look < planned.size(); ++look) {
+      while (pairs_ < planned[look])
+        if (!run_block(std::min(kPairsPerWorker, planned[look] - pairs_), planned.back())) return finish();
+      judge_so_far(looks.alpha / static_cast<double>(planned.size()));
+      if (result_.outcome != Outcome::inconclusive) break;
+    }
+    verdict_.findings.insert(verdict_.findings.end(), result_.findings.begin(), result_.findings.end());
+    verdict_.metrics = result_.metrics;
+    verdict_.deciding = result_.deciding;
+    verdict_.classes = class_times(*store_);
+    finish();
+  }
+
+ private:
+  bool is_virtual() const { return request_.device.kind == gpu::DeviceKind::virtual_gpu; }
+  bool external() const { return request_.workload->arrivals == Arrivals::external; }
+
+  static KernelImage image_of(const Prepared& prepared) {
+    return {prepared.label, prepared.source.path.filename().string(), prepared.image, prepared.entry, prepared.kernel_id};
+  }
+
+  RunInfo run_info() const {
+    RunInfo info;
+    const auto& device = request_.device.properties;
+    info.facts["device"] = device.name;
+    info.facts["device_uuid"] = device.uuid;
+    info.facts["driver_version"] = std::to_string(device.driver_version);
+    info.facts["workload"] = request_.workload->name;
+    info.facts["workload_sha256"] = request_.workload->sha256;
+    info.facts["baseline_kernel_id"] = request_.baseline->kernel_id;
+    info.facts["candidate_kernel_id"] = request_.candidate->kernel_id;
+    info.facts["candidate_sha256"] = request_.candidate->source.sha256;
+    info.facts["seed"] = std::to_string(request_.seed);
+    info.facts["command"] = request_.command;
+    utsname kernel{};
+    if (uname(&kernel) == 0) info.facts["kernel_release"] = kernel.release;
+    return info;
+  }
+
+  ReplayPlan plan(uint32_t pairs) const {
+    ReplayPlan plan;
+    plan.mode = ReplayMode::timing;
+    plan.workload = workload_file_;
+    plan.arms = comparison_.arms;
+    plan.rounds = abba_rounds(pairs_, pairs, pairs_ * 2, request_.seed);
+    plan.warmup_requests = request_.warmup;
+    plan.measured_requests = request_.requests;
+    plan.honour_arrivals = !is_virtual();
+    plan.judged = comparison_.judged;
+    return plan;
+  }
+
+  // One fresh worker. False: the run is over, and a finding says why.
+  bool run_block(uint32_t pairs, uint32_t planned) {
+    SessionOptions options;
+    options.device = request_.device;
+    options.on_progress = [&](uint32_t rounds) {
+      if (request_.on_progress)
+        request_.on_progress((pairs_ + rounds / 2.0) / planned, fmt::format("pair {} of at most {}", pairs_ + rounds / 2 + 1, planned));
+    };
+    WorkerOutcome outcome = run_worker(plan(pairs), *request_.workload, options);
+    throw_if_interrupted();
+    if (outcome.end != WorkerEnd::completed) {
+      verdict_.findings.push_back(finding_of(outcome, "replay", place_of(outcome)));
+      return false;
+    }
+    if (!note_tier(outcome)) return false;
+    const ProbeHealth* probes = outcome.probes ? &*outcome.probes : nullptr;
+    const CollectorHealth* collector = outcome.collector ? &*outcome.collector : nullptr;
+    store_->add_block(outcome.records.bytes(), outcome.host_events, outcome.symbols, probes, collector);
+    pairs_ += pairs;
+    return true;
+  }
+
+  std::string place_of(const WorkerOutcome& outcome) const {
+    if (!outcome.fault) return {};
+    std::string arm = outcome.fault->arm < comparison_.arms.size() ? comparison_.arms[outcome.fault->arm].label : "?";
+    return fmt::format("{} arm, stage {}", arm, outcome.fault->stage);
+  }
+
+  bool note_tier(const WorkerOutcome& outcome) {
+    bool device_side = outcome.collector.has_value();
+    std::string tier = !device_side ? "none" : outcome.probes && outcome.canary_ok ? "T0" : "T2";
+    std::string why = !device_side ? "no CUPTI was found" : outcome.probe_failure;
+    if (tier_.empty()) tier_ = tier;
+    verdict_.facts["tier"] = tier_;
+    if (tier_ != "T0" && !why.empty()) verdict_.facts["tier_reason"] = why;
+    store_->set_fact("tier", tier_);
+    if (tier != tier_)
+      return refuse(fmt::format("the tracing tier changed from {} to {} between workers: {}", tier_, tier, why));
+    if (!device_side) return refuse("there is no device-side tracing: " + why);
+    if (request_.require_tier == "T0" && tier != "T0") return refuse("tier T0 was required, and " + tier + " was reached: " + why);
+    return true;
+  }
+
+  bool refuse(const std::string& text) {
+    verdict_.findings.push_back({"tier", "trace", text, {}, Exit::environment});
+    return false;
+  }
+
+  void judge_so_far(double alpha) {
+    table_ = measure(*store_, external());
+    JudgeInput input;
+    input.metrics = &table_;
+    input.statics = request_.statics;
+    input.limits = request_.limits;
+    input.health = store_->health();
+    input.alpha = alpha;
+    result_ = judge(input);
+  }
+
+  void finish() {
+    verdict_.pairs = pairs_;
+    verdict_.health = store_->health();
+    verdict_.facts["warmup_requests"] = std::to_string(request_.warmup);
+    verdict_.facts["requests_per_round"] = std::to_string(request_.requests);
+    if (pairs_ == 0) return;  // nothing was measured: no trace is left that looks like one
+    store_->finish();
+    verdict_.facts["trace"] = request_.trace.string();
+  }
+
+  const ReplayRequest& request_;
+  Verdict& verdict_;
+  TempDir scratch_{"kgate-replay"};
+  std::filesystem::path workload_file_;
+  Comparison comparison_;
+  std::unique_ptr<TraceStore> store_;
+  MetricTable table_;
+  JudgeResult result_;
+  std::string tier_;
+  uint32_t pairs_ = 0;
+};
+
+}  // namespace
+
+void run_replay(const ReplayRequest& request, Verdict& verdict) { Replayer(request, verdict).run(); }
+
+Workload contract_workload(const Contract& contract, const Prepared& baseline, uint64_t seed) {
+  std::vector<Case> cases = make_cases(contract, seed);
+  std::erase_if(cases, [](const Case& c) { return c.special; });
+  Workload workload = numeric_workload(contract, baseline, Subject::baseline, cases, 0, cases.size());
+  workload.name = "contract " + contract.kernel;
+  std::vector<Call> calls;
+  for (auto& request : workload.requests) {
+    Call launch = workload.calls[request.first_call];
+    Call sync;
+    sync.kind = CallKind::stream_sync;
+    request.first_call = static_cast<uint32_t>(calls.size());
+    request.call_count = 2;
+    calls.push_back(launch);
+    calls.push_back(sync);
+  }
+  workload.calls = std::move(calls);
+  workload.sha256 = workload_hash(workload);
+  return workload;
+}
+
+}  // namespace kgate
