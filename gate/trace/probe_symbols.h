@@ -1,0 +1,33 @@
+// Where the probes go: a small reader of dynamic symbol tables, and a look at each function's first instruction.
+//
+// A uprobe replaces the first instruction. The kernel emulates some of them (push, nop, jump: 0.6-0.9 us a hit) and single-
+// steps the others, which costs 20 us and more in a virtual machine. Such a symbol is refused: the probe would be the regression.
+// endbr64 is single-stepped too, but the instruction behind it can be probed instead: no argument register has changed there.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "support/error.h"
+#include "trace/probes.h"
+
+namespace kgate::trace {
+
+struct WantedSymbol {
+  const char* name;
+  ProbeSymbol::Use use;
+};
+
+// The driver's launch and synchronisation entry points with their _v2 and per-thread twins.
+std::span<const WantedSymbol> driver_entry_points();
+
+// Those of `wanted` that `library` exports as functions, aliases of one address once, offsets ready to be probed.
+// Failure: not readable, not an ELF file of this machine, no dynamic symbols.
+Result<std::vector<ProbeSymbol>> find_probe_symbols(const std::string& library, std::span<const WantedSymbol> wanted);
+
+// By the first bytes of a function (at least 9, or up to its end).
+ProbeSymbol::Cost probe_cost(std::span<const std::byte> code);
+constexpr uint64_t kEndbrBytes = 4;
+
+}  // namespace kgate::trace

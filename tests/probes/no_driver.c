@@ -1,0 +1,2 @@
+/* A library that is not a driver. */
+int hello(void) { return 0; }

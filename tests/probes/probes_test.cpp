@@ -1,0 +1,228 @@
+// Real eBPF on this machine's kernel; skipped, with the reason, where the rights or the kernel are not there.
+#include "trace/probes.h"
+
+#include <dlfcn.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "trace/bpf_program.h"
+#include "trace/probe_symbols.h"
+
+namespace kgate {
+namespace {
+
+using trace::BpfProgram;
+
+// A child that has the library loaded, makes its calls when told to, and stays until it is let go.
+class Target {
+ public:
+  template <typename Work>
+  Target(const char* library, Work work) {
+    int go[2], done[2];
+    if (pipe(go) != 0 || pipe(done) != 0) throw std::runtime_error("pipe");
+    pid_ = fork();
+    if (pid_ == 0) {
+      void* handle = dlopen(library, RTLD_NOW);
+      char byte = handle ? 'y' : 'n';
+      (void)!write(done[1], &byte, 1);
+      (void)!read(go[0], &byte, 1);
+      work(handle);
+      (void)!write(done[1], &byte, 1);
+      (void)!read(go[0], &byte, 1);
+      _exit(0);
+    }
+    go_ = go[1], done_ = done[0];
+    char byte = 0;
+    if (read(done_, &byte, 1) != 1 || byte != 'y') throw std::runtime_error("the library did not load");
+  }
+  void run() {
+    char byte = 'g';
+    (void)!write(go_, &byte, 1);
+    (void)!read(done_, &byte, 1);
+  }
+  ~Target() {
+    char byte = 'q';
+    (void)!write(go_, &byte, 1);
+    int status;
+    waitpid(pid_, &status, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+  int go_, done_;
+};
+
+void call(void* handle, const char* name, int times) {
+  auto function = reinterpret_cast<int (*)()>(dlsym(handle, name));
+  for (int i = 0; i < times; ++i) function();
+}
+
+#define NEED_EBPF()                                                                    \
+  do {                                                                                 \
+    ProbeSupport support = probe_support();                                            \
+    if (!support.ok) GTEST_SKIP() << support.detail << ". " << support.hint;           \
+  } while (0)
+
+TEST(Probes, support_is_measured_or_explained) {
+  ProbeSupport support = probe_support();
+  EXPECT_FALSE(support.detail.empty());
+  EXPECT_TRUE(support.ok ? support.ns_per_hit > 0 : !support.hint.empty()) << support.detail;
+  RecordProperty("detail", support.detail);
+}
+
+class Modes : public ::testing::TestWithParam<BpfProgram::Mode> {};
+
+TEST_P(Modes, every_call_is_hit_once_and_has_a_begin_and_an_end) {
+  NEED_EBPF();
+  auto symbols = trace::find_probe_symbols(KGATE_FAKE_DRIVER, trace::driver_entry_points());
+  ASSERT_TRUE(symbols);
+  Target target(KGATE_FAKE_DRIVER, [](void* handle) {
+    call(handle, "cuLaunchKernel", 1000);
+    call(handle, "cuLaunchKernelEx", 100);
+    call(handle, "cuGraphLaunch", 10);      // calls cuLaunchKernel inside
+    call(handle, "cuEventSynchronize", 5);  // not probed
+    call(handle, "cuStreamSynchronize", 20);
+  });
+  auto program = BpfProgram::attach(target.pid(), KGATE_FAKE_DRIVER, *symbols, GetParam());
+  if (!program) GTEST_SKIP() << program.failure().what;
+  target.run();
+  std::vector<HostEvent> events;
+  (*program)->drain(&events);
+  std::map<std::string, uint64_t> seen;
+  for (const HostEvent& event : events) {
+    if (event.kind != HostEventKind::api) continue;
+    EXPECT_LT(event.begin, event.end);
+    EXPECT_EQ(event.thread, static_cast<uint32_t>(target.pid()));
+    ++seen[symbols->at(event.symbol).name];
+    bool sleeps = symbols->at(event.symbol).name == "cuStreamSynchronize";
+    EXPECT_GE(event.end - event.begin, sleeps ? 2'000'000u : 0u);
+  }
+  EXPECT_EQ(seen["cuLaunchKernel"], 1010u);
+  EXPECT_EQ(seen["cuLaunchKernelEx"], 100u);
+  EXPECT_EQ(seen["cuGraphLaunch"], 10u);
+  EXPECT_EQ(seen["cuStreamSynchronize"], 20u);
+  EXPECT_EQ(seen["cuEventSynchronize"], 0u);
+  for (uint32_t i = 0; i < symbols->size(); ++i) EXPECT_EQ((*program)->hits(i), seen[symbols->at(i).name]) << symbols->at(i).name;
+  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ((*program)->counter(i), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Modes, ::testing::Values(BpfProgram::Mode::session, BpfProgram::Mode::multi, BpfProgram::Mode::perf),
+                         [](const auto& info) {
+                           return std::string(std::array{"session", "multi", "perf"}[static_cast<size_t>(info.param)]);
+                         });
+
+TEST(Probes, every_thread_of_the_process_is_seen_and_no_other_process) {
+  NEED_EBPF();
+  auto work = [](void* handle) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back([&] { call(handle, "cuLaunchKernel", 500); });
+    for (auto& thread : threads) thread.join();
+  };
+  Target target(KGATE_FAKE_DRIVER, work), other(KGATE_FAKE_DRIVER, work);
+  auto probes = HostProbes::attach(target.pid(), KGATE_FAKE_DRIVER);
+  ASSERT_TRUE(probes) << probes.failure().what;
+  other.run();
+  target.run();
+  std::set<uint32_t> threads;
+  size_t calls = 0;
+  for (const HostEvent& event : (*probes)->take())
+    if (event.kind == HostEventKind::api) threads.insert(event.thread), ++calls;
+  EXPECT_EQ(calls, 2000u);
+  EXPECT_EQ(threads.size(), 4u);
+  EXPECT_EQ((*probes)->hits(ProbeSymbol::Use::launch), 2000u);
+  EXPECT_EQ((*probes)->hits(ProbeSymbol::Use::sync), 0u);
+}
+
+TEST(Probes, sleep_is_time_off_the_cpu) {
+  NEED_EBPF();
+  Target target(KGATE_FAKE_DRIVER, [](void*) { usleep(20'000); });
+  auto probes = HostProbes::attach(target.pid(), KGATE_FAKE_DRIVER);
+  ASSERT_TRUE(probes) << probes.failure().what;
+  target.run();
+  bool slept = false;
+  for (const HostEvent& event : (*probes)->take()) {
+    if (event.kind != HostEventKind::off_cpu || event.thread != static_cast<uint32_t>(target.pid())) continue;
+    EXPECT_LE(event.run_queue_ns, event.end - event.begin);
+    slept |= event.state == 1 && event.end - event.begin >= 20'000'000;
+  }
+  EXPECT_TRUE(slept);
+}
+
+TEST(Probes, events_come_once_and_the_rest_with_the_next_take) {
+  NEED_EBPF();
+  Target target(KGATE_FAKE_DRIVER, [](void* handle) { call(handle, "cuLaunchKernel", 300); });
+  auto probes = HostProbes::attach(target.pid(), KGATE_FAKE_DRIVER);
+  ASSERT_TRUE(probes);
+  target.run();
+  auto count = [&] {
+    size_t n = 0;
+    for (const HostEvent& event : (*probes)->take()) n += event.kind == HostEventKind::api;
+    return n;
+  };
+  EXPECT_EQ(count(), 300u);
+  EXPECT_EQ(count(), 0u);
+}
+
+TEST(Probes, what_the_ring_has_no_room_for_is_counted) {
+  NEED_EBPF();
+  constexpr uint64_t kCalls = 400'000;   // 56 bytes each with the ring's header: more than 16 MiB
+  auto symbols = trace::find_probe_symbols(KGATE_FAKE_DRIVER, trace::driver_entry_points());
+  Target target(KGATE_FAKE_DRIVER, [](void* handle) { call(handle, "cuLaunchKernel", kCalls); });
+  auto program = BpfProgram::attach(target.pid(), KGATE_FAKE_DRIVER, *symbols);
+  ASSERT_TRUE(program);
+  target.run();   // nobody reads meanwhile
+  std::vector<HostEvent> events;
+  (*program)->drain(&events);
+  uint64_t calls = 0;
+  for (const HostEvent& event : events) calls += event.kind == HostEventKind::api;
+  EXPECT_GT((*program)->counter(0), 0u);
+  EXPECT_EQ(calls + (*program)->counter(0), kCalls);
+}
+
+TEST(Probes, missing_rights_are_a_failure_that_says_which) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to give the rights up";
+  pid_t child = fork();
+  if (child == 0) {
+    if (setgroups(0, nullptr) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(9);
+    auto probes = HostProbes::attach(getpid(), KGATE_FAKE_DRIVER);
+    if (probes) _exit(1);
+    if (probes.failure().hint.find("cap_bpf") == std::string::npos) _exit(2);
+    ProbeSupport support = probe_support();
+    _exit(support.ok || support.hint.find("cap_bpf") == std::string::npos ? 3 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Probes, library_without_entry_points_is_refused) {
+  auto probes = HostProbes::attach(getpid(), KGATE_NO_DRIVER);
+  ASSERT_FALSE(probes);
+  EXPECT_NE(probes.failure().what.find("no launch entry point"), std::string::npos);
+}
+
+TEST(Probes, library_that_can_only_be_single_stepped_is_refused) {
+  auto probes = HostProbes::attach(getpid(), KGATE_SLOW_DRIVER);
+  ASSERT_FALSE(probes);
+  EXPECT_NE(probes.failure().what.find("single-steps"), std::string::npos);
+}
+
+TEST(Probes, process_that_is_gone_is_refused) {
+  pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(HostProbes::attach(child, KGATE_FAKE_DRIVER));
+  EXPECT_FALSE(HostProbes::attach(0, KGATE_FAKE_DRIVER));
+  EXPECT_FALSE(HostProbes::attach(-5, KGATE_FAKE_DRIVER));
+}
+
+}  // namespace
+}  // namespace kgate
