@@ -1,5 +1,6 @@
 // --device resolved. The real driver is tried in a forked child with a time limit: cuInit can crash, hang or take a
 // context on a sick machine, and the process that plans and judges must not hold one.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -7,14 +8,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 
 #include "gpu/driver.h"
 #include "gpu/driver_calls.h"
+#include "gpu/vgpu_abi.h"
 #include "support/fd.h"
 #include "support/process.h"
 #include "support/text.h"
@@ -41,7 +45,7 @@ std::string cuda_library() {
   return given != nullptr && *given != '\0' ? given : "libcuda.so.1";
 }
 
-// Runs in the child.
+// Both run in the child.
 void read_device(const DriverCalls& calls, int ordinal, ProbeAnswer& answer) {
   CUdevice device = 0;
   if (calls.cuDeviceGet(&device, ordinal) != CUDA_SUCCESS) return;
@@ -81,7 +85,12 @@ ProbeAnswer probe_here(const std::string& name, int ordinal) {
   }
   if (code != CUDA_SUCCESS) {
     const char* error = result_name(code);
-    refuse(name + ": " + call + ": " + (error != nullptr ? error : "error") + " (" + std::to_string(code) + ")");
+    std::string text = name + ": " + call + ": " + (error != nullptr ? error : "error");
+    text += " (" + std::to_string(code) + ")";
+    auto read_fault = reinterpret_cast<kgate_vgpu_last_fault_fn>(dlsym(library->handle, "kgate_vgpu_last_fault"));
+    kgate_vgpu_fault fault{};
+    if (read_fault != nullptr && read_fault(&fault, sizeof fault) == 1) text += std::string(": ") + fault.message;
+    refuse(text);
   } else if (answer.devices <= 0) {
     refuse(name + " loads, but there is no device");
   } else {
@@ -153,7 +162,9 @@ DeviceProperties properties_of(const ProbeAnswer& answer, DeviceKind kind, int o
   properties.ordinal = ordinal;
   properties.name = std::string(answer.name, strnlen(answer.name, sizeof answer.name));
   static constexpr char kDigits[] = "0123456789abcdef";
+  bool known = std::any_of(std::begin(answer.uuid), std::end(answer.uuid), [](auto byte) { return byte != 0; });
   for (unsigned char byte : answer.uuid) {
+    if (!known) break;
     properties.uuid += kDigits[byte >> 4];
     properties.uuid += kDigits[byte & 15];
   }
@@ -175,7 +186,9 @@ Result<DeviceChoice> virtual_choice(std::string why) {
                    "set KGATE_VGPU_LIB to the path of libkgate_vgpu.so, or install kgate as a whole"};
   }
   ProbeAnswer answer = probe(path, 0);
-  if (answer.reason[0] != '\0') return Failure{answer.reason, path, "rebuild or reinstall kgate: the virtual GPU does not load"};
+  if (answer.reason[0] != '\0') {
+    return Failure{answer.reason, path, "check KGATE_VGPU_*, else reinstall kgate: the virtual GPU does not start"};
+  }
   return DeviceChoice{DeviceKind::virtual_gpu, 0, path, std::move(why),
                       properties_of(answer, DeviceKind::virtual_gpu, 0, path)};
 }
