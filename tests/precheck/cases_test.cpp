@@ -1,0 +1,102 @@
+// Contract shapes as workloads of one launch each.
+
+#include "precheck/cases.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "precheck/numbers.h"
+
+namespace kgate {
+namespace {
+
+Contract softmax_contract() {
+  return parse_contract(R"(kgate: 1
+kernel: softmax_rows
+params:
+  - {name: out, tensor: "f32[rows, cols]", role: out}
+  - {name: x, tensor: "f32[rows, cols]", role: in}
+  - {name: cols, scalar: i32}
+launch: {grid: ["rows", 1, 1], block: [128, 1, 1], shared: 0}
+shapes:
+  - {rows: 2, cols: [3, 5]}
+reference: {baseline: true}
+)",
+                        "softmax.yaml");
+}
+
+Prepared kernel_with(const std::vector<std::pair<uint32_t, uint32_t>>& params) {
+  Prepared prepared;
+  prepared.label = "candidate";
+  prepared.entry.name = "softmax_rows";
+  for (auto [offset, size] : params) prepared.entry.params.push_back({"", offset, size, size});
+  prepared.entry.param_bytes = 20;
+  prepared.image = "image";
+  return prepared;
+}
+
+TEST(Cases, every_shape_and_one_with_nan_inputs) {
+  auto cases = make_cases(softmax_contract(), 7);
+  ASSERT_EQ(cases.size(), 3u);
+  EXPECT_EQ(cases[0].label, "cols=3 rows=2");
+  EXPECT_FALSE(cases[1].special);
+  EXPECT_TRUE(cases[2].special);
+}
+
+TEST(Cases, inputs_depend_on_seed_and_parameter_only_and_nan_is_placed_early_and_late) {
+  Contract contract = softmax_contract();
+  auto cases = make_cases(contract, 7);
+  auto slots = tensor_slots(contract, cases[2]);
+  std::string first = input_bytes(contract, cases[2], 1, slots[1]);
+  EXPECT_EQ(first, input_bytes(contract, cases[2], 1, slots[1]));
+  EXPECT_NE(input_bytes(contract, cases[0], 1, slots[0]).substr(0, 8), first.substr(0, 8));
+  EXPECT_TRUE(std::isnan(load_element(Dtype::f32, first.data(), 9)));
+  EXPECT_TRUE(std::isnan(load_element(Dtype::f32, first.data(), 3)));
+}
+
+TEST(Cases, the_workload_is_valid_and_packs_parameters_in_the_contracts_order) {
+  Contract contract = softmax_contract();
+  auto cases = make_cases(contract, 7);
+  Workload workload = numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 4}}), Subject::candidate, cases, 0, cases.size());
+  EXPECT_TRUE(validate(workload));
+  ASSERT_EQ(workload.launches.size(), 3u);
+  EXPECT_EQ(workload.launches[1].grid.x, 2u);
+  int32_t cols = 0;
+  std::memcpy(&cols, workload.launches[1].params.data() + 16, 4);
+  EXPECT_EQ(cols, 5);
+  ASSERT_EQ(workload.launches[1].relocations.size(), 2u);
+  EXPECT_EQ(workload.launches[1].relocations[1].buffer, 3u);
+}
+
+TEST(Cases, the_reference_gets_double_outputs) {
+  Contract contract = softmax_contract();
+  auto cases = make_cases(contract, 7);
+  Workload workload = numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 4}}), Subject::reference, cases, 0, 1);
+  EXPECT_EQ(workload.buffers[0].bytes, 6 * sizeof(double));
+  EXPECT_EQ(workload.buffers[1].bytes, 6 * sizeof(float));
+}
+
+TEST(Cases, a_parameter_of_another_size_is_refused_by_name) {
+  Contract contract = softmax_contract();
+  auto cases = make_cases(contract, 7);
+  try {
+    numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 8}}), Subject::candidate, cases, 0, 1);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Exit::bad_input);
+    EXPECT_NE(std::string(error.what()).find("parameter"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Cases, a_block_that_the_entry_forbids_is_refused) {
+  Contract contract = softmax_contract();
+  auto cases = make_cases(contract, 7);
+  Prepared prepared = kernel_with({{0, 8}, {8, 8}, {16, 4}});
+  prepared.entry.reqntid = Dim3{64, 1, 1};
+  EXPECT_THROW(numeric_workload(contract, prepared, Subject::candidate, cases, 0, 1), Error);
+}
+
+}  // namespace
+}  // namespace kgate
