@@ -1,0 +1,47 @@
+// Modules loaded, functions found and launches made ready: all that a round must not have to do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gpu/driver.h"
+#include "replay/plan.h"
+#include "worker/buffers.h"
+#include "worker/faults.h"
+#include "workload/workload.h"
+
+namespace kgate::worker {
+
+struct PreparedLaunch {
+  gpu::Launch launch;              // stream: set for each call
+  std::vector<std::byte> params;   // pointers resolved
+  uint32_t kernel = 0;             // index into the arm's (replaced) or the workload's kernels
+};
+
+// What an arm launches for one workload launch.
+struct PreparedCall {
+  std::vector<PreparedLaunch> items;
+  bool replaced = false;
+};
+
+struct PreparedArm {
+  std::vector<PreparedCall> launches;  // by workload launch index
+};
+
+// Functions of all kernels that some arm launches; null for the rest, whose modules are not loaded.
+struct LoadedKernels {
+  std::vector<gpu::CUfunction> workload;
+  std::vector<std::vector<gpu::CUfunction>> arms;
+  std::map<std::string, double> load_ns;   // by arm label: its own modules, or the workload's for an arm without any
+};
+
+// Throws GpuError, or WorkerError "other parameters" when the driver sees another parameter block than the plan.
+LoadedKernels load_kernels(gpu::Driver& driver, const Workload& workload, const ReplayPlan& plan, Position& position);
+
+std::vector<PreparedArm> prepare_arms(gpu::Driver& driver, const Workload& workload, const ReplayPlan& plan,
+                                      const LoadedKernels& kernels, const DeviceBuffers& buffers, Position& position);
+
+}  // namespace kgate::worker

@@ -1,0 +1,51 @@
+// The workload's buffers on the device. Both arms use the same ones at the same addresses: between processes, and between
+// allocations, kernel times differ by percents through physical placement alone.
+//
+// Addresses are the driver's choice; every pointer that a launch holds is a relocation.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "gpu/driver.h"
+#include "replay/plan.h"
+#include "workload/workload.h"
+
+namespace kgate::worker {
+
+class DeviceBuffers {
+ public:
+  // Allocates and fills all buffers. When the plan has several rounds, also keeps what restore() needs: copies on the
+  // device, or in host memory where the device is too small. Throws WorkerError "out of memory" with both sizes.
+  DeviceBuffers(gpu::Driver& driver, const Workload& workload, const ReplayPlan& plan);
+
+  gpu::CUdeviceptr address(uint32_t buffer) const { return placed_[buffer].address; }
+
+  // First content into every written buffer, and into the guards. Nothing is in flight before; the caller synchronises after.
+  void restore(gpu::CUstream stream);
+
+  // What an upload call sends to the device: the buffer's own first content. Null for buffers that no call uploads to.
+  const std::byte* upload_source(uint32_t buffer) const { return placed_[buffer].host.data(); }
+
+  // The region's guard, buffer and guard, into `out` (as long as that).
+  void read_back(const ReadbackRegion& region, std::span<std::byte> out);
+
+ private:
+  struct Placed {
+    gpu::CUdeviceptr address = 0;
+    gpu::CUdeviceptr pristine = 0;       // device copy of the first content; 0: none
+    std::vector<std::byte> host;         // the first content, where it is needed at run time
+  };
+  void place(uint32_t buffer);
+  void fill(uint32_t buffer, bool keep_on_device, bool keep_on_host);
+  void fill_guards(uint32_t buffer, gpu::CUstream stream);
+
+  gpu::Driver& driver_;
+  const Workload& workload_;
+  uint64_t guard_;
+  uint8_t guard_value_;
+  std::vector<Placed> placed_;
+};
+
+}  // namespace kgate::worker

@@ -1,0 +1,69 @@
+// Numeric mode: what does each arm compute? One thread makes every call once, in order, and synchronises after each request,
+// so that a fault names its request and nothing depends on how threads interleave.
+#include "worker/clock.h"
+#include "worker/engine.h"
+
+namespace kgate::worker {
+
+namespace {
+
+// The launch of a request that has only one: what a fault that shows at the synchronisation must come from.
+uint32_t only_launch(const Workload& workload, const PreparedArm& arm, const Request& request) {
+  uint32_t only = kNone;
+  size_t items = 0;
+  for (uint32_t c = request.first_call; c < request.first_call + request.call_count; ++c) {
+    if (workload.calls[c].kind != CallKind::launch) continue;
+    only = workload.calls[c].launch;
+    items += arm.launches[only].items.size();
+  }
+  return items == 1 ? only : kNone;
+}
+
+void read_back(Shared& shared, const std::vector<ReadbackRegion>& regions, size_t first, std::span<std::byte> out) {
+  for (size_t i = first; i < first + shared.plan.readback.size(); ++i) {
+    const ReadbackRegion& region = regions[i];
+    shared.buffers.read_back(region, out.subspan(region.offset, 2 * region.guard + region.bytes));
+  }
+}
+
+}  // namespace
+
+void run_numeric(Shared& shared, const std::vector<PreparedArm>& arms, const EngineOutput& output) {
+  const Workload& workload = shared.workload;
+  auto regions = readback_layout(shared.plan, workload);
+  Replayer replayer(shared, 0);
+  RecordWriter::Stage own(sizeof(wire::RoundRecord));
+  Position position;
+  try {
+    for (size_t i = 0; i < shared.plan.rounds.size(); ++i) {
+      const Round& round = shared.plan.rounds[i];
+      position = {.stage = "restore", .arm = round.arm};
+      if (i > 0) shared.buffers.restore(shared.streams[0]);
+      shared.driver.synchronize_context();
+      if (output.collector) output.collector->drain(output.writer, wire::kNoRound);
+
+      wire::RoundRecord record{wire::head<wire::RoundRecord>(wire::Kind::round, round.round), now_ns(), 0, round.arm, round.pair};
+      RoundStart start{&arms[round.arm], round.arm, round.round, record.begin};
+      replayer.begin(start);
+      for (uint32_t r = 0; r < workload.requests.size(); ++r) {
+        position.stage = nullptr;  // the replayer knows better
+        replayer.play_request(r, 0);
+        position = {.stage = "sync", .arm = round.arm, .request = r, .launch = only_launch(workload, *start.arm, workload.requests[r])};
+        shared.driver.synchronize_context();
+        output.progress(round.round, r);
+      }
+      record.end = now_ns();
+      own.append(record);
+      output.writer.merge(own);
+      output.writer.merge(replayer.stage());
+      if (output.collector) output.collector->drain(output.writer, round.round);
+      position = {.stage = "readback", .arm = round.arm};
+      read_back(shared, regions, i * shared.plan.readback.size(), output.readback);
+      output.progress(round.round, std::nullopt);
+    }
+  } catch (...) {
+    throw ThreadFault(current_fault(position.stage ? position : replayer.position(), &shared.driver));
+  }
+}
+
+}  // namespace kgate::worker

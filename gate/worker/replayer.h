@@ -1,0 +1,87 @@
+// One workload thread's share of a round: waits until each call is due, makes it, and writes down when. Between the first
+// and the last call of a round nothing is allocated, locked (on a real GPU) or touched for the first time.
+//
+// When is a call due? At max(arrival of its request, return of this thread's previous call + the recorded host gap, return
+// of its `after` calls). A call that the arm leaves out leaves its host gap to the next one: the program around the kernel
+// still does that work.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "gpu/driver.h"
+#include "replay/sizing.h"
+#include "trace/writer.h"
+#include "worker/arms.h"
+#include "worker/buffers.h"
+#include "worker/faults.h"
+#include "workload/workload.h"
+
+namespace kgate::worker {
+
+// What the threads of a worker share. Streams and events are made once and used by both arms.
+struct Shared {
+  Shared(gpu::Driver& driver, const Workload& workload, const ReplayPlan& plan, DeviceBuffers& buffers);
+
+  gpu::Driver& driver;
+  const Workload& workload;
+  const ReplayPlan& plan;
+  DeviceBuffers& buffers;
+  std::vector<gpu::CUstream> streams;
+  std::vector<gpu::CUevent> events;
+  std::mutex counting;                      // virtual GPU only: a launch and the reading of its counts are one step
+  std::atomic<bool> stop{false};            // some thread has failed
+
+  // Calls that another call waits for: how often each has returned in this round, and when last.
+  struct Returned {
+    std::atomic<uint64_t> times{0}, at{0};
+  };
+  std::vector<uint32_t> request_of;         // by call
+  std::vector<bool> awaited;                // by call
+  std::unique_ptr<Returned[]> returned;     // by call
+  void begin_round();
+};
+
+struct RoundStart {
+  const PreparedArm* arm = nullptr;
+  uint32_t arm_index = 0, round = 0;
+  uint64_t origin = 0;                      // when the arrival clock begins
+};
+
+class Replayer {
+ public:
+  // Replays the requests of `thread`, or all of them (numeric mode, where one thread does everything in order).
+  Replayer(Shared& shared, uint32_t thread);
+
+  void play(const RoundStart& start);                                // this thread's whole share; throws GpuError
+  void begin(const RoundStart& start);                               // or step by step:
+  void play_request(uint32_t request, uint64_t loop);
+
+  RecordWriter::Stage& stage() { return stage_; }
+  const Position& position() const { return position_; }             // where an exception came from
+
+ private:
+  uint64_t wait_for(const Call& call, uint64_t arrival, uint64_t loop);
+  uint64_t await_others(const Call& call, uint64_t loop);
+  void launch_all(uint32_t call, uint64_t due, wire::RequestRecord& record);
+  void launch(uint32_t call, uint16_t item, const wire::RequestRecord& record);
+  void perform(const Call& call);
+  void note(wire::RequestRecord& record, uint64_t due, uint64_t issue);
+
+  Shared& shared_;
+  bool paced_, follows_edges_, is_virtual_;
+  Span span_;
+  std::vector<uint32_t> requests_;          // this thread's, in order
+  std::vector<std::byte> scratch_;          // destination of downloads
+  RecordWriter::Stage stage_;
+  uint32_t os_thread_ = 0;
+  const RoundStart* start_ = nullptr;
+  uint64_t previous_return_ = 0, owed_gap_ = 0;
+  bool request_begun_ = false;
+  Position position_;
+};
+
+}  // namespace kgate::worker
