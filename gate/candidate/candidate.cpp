@@ -49,7 +49,7 @@ Result<std::monostate> read_ptx(Candidate& candidate) {
     candidate.entries.push_back(std::move(entry));
   }
   if (candidate.entries.empty())
-    return Failure{"the PTX defines no .entry", candidate.path.string(), "give a file with an __global__ function"};
+    return Failure{"the PTX defines no .entry", candidate.path.string(), "give a file with a __global__ function"};
   return std::monostate{};
 }
 

@@ -102,7 +102,7 @@ std::optional<ResourceUsage> resource_usage(const std::string& log, const std::s
       usage->spill_load_bytes = number_before(line, " bytes spill loads");
     } else if (line.find("Used ") != std::string_view::npos && number_before(line, " registers")) {
       usage->registers = number_before(line, " registers");
-      usage->barriers = number_before(line, " barriers").value_or(0);
+      usage->barriers = number_before(line, " barriers");  // not printed by older versions
       usage->static_shared = number_before(line, " bytes smem").value_or(0);
       in_entry = false;
     }

@@ -18,8 +18,10 @@ namespace {
 
 constexpr uint8_t kOldOsAbi = 0x33, kNewOsAbi = 0x41;  // CUDA <= 12, CUDA 13
 constexpr uint8_t kEntryFlag = 0x10;                   // st_other of a kernel
-constexpr uint32_t kOldAccelerated = 0x800;            // e_flags of sm_90a and the like, CUDA <= 12
-constexpr uint32_t kReservedShared = 0x400;            // that sm_90+ adds to .nv.shared.<kernel>
+constexpr uint32_t kOldAccelerated = 0x800;            // e_flags of sm_90a and the like in the old ABI
+constexpr uint32_t kNewAccelerated = 0x8;              // the same in the new ABI; CUDA 12.8 sets it, CUDA 13 no longer does
+constexpr uint32_t kReservedShared = 0x400;            // that linking for sm_90+ adds to .nv.shared.<kernel>
+constexpr uint32_t kNobits = 8;                        // its type once linked; relocatable files have a CUDA type there
 constexpr uint32_t kMaxParamBytes = 32'764;            // CUDA's limit since 12.1
 
 struct GlobalInfo {
@@ -57,24 +59,31 @@ bool accelerated_in_compat(const ElfView& elf) {
   return false;
 }
 
+// "release 13.0" in .note.nv.tkinfo.
+std::string release_in_tool_note(const ElfView& elf) {
+  constexpr std::string_view word = "release ";
+  const ElfSection* note = elf.section(".note.nv.tkinfo");
+  size_t at = note ? note->content.find(word) : std::string_view::npos;
+  if (at == std::string_view::npos) return {};
+  std::string_view rest = note->content.substr(at + word.size());
+  return std::string(rest.substr(0, std::min<size_t>(rest.find_first_not_of("0123456789."), 8)));
+}
+
 void read_target(const ElfView& elf, Cubin& cubin) {
   uint32_t flags = elf.header().flags;
   std::string suffix;
-  uint32_t toolkit = 0;
   if (old_abi(elf)) {
     cubin.arch = static_cast<int>(flags & 0xff);
     if (flags & kOldAccelerated) suffix = "a";
-    toolkit = elf.header().version;
+    uint32_t toolkit = elf.header().version;  // x 10
+    if (toolkit >= 60 && toolkit < 1000) cubin.toolkit = fmt::format("{}.{}", toolkit / 10, toolkit % 10);
   } else {
     cubin.arch = static_cast<int>(flags >> 8 & 0xff);
     suffix = suffix_in_tool_note(elf, cubin.arch);
-    if (suffix.empty() && accelerated_in_compat(elf)) suffix = "a";
-    // Note header (12 bytes), the name "NVIDIA Corp\0" (12), then u16 2, u16 SM, u16 toolkit x 10.
-    const ElfSection* note = elf.section(".note.nv.cuinfo");
-    if (note && note->content.size() >= 30) toolkit = load_u16(note->content, 28);
+    if (suffix.empty() && (flags & kNewAccelerated || accelerated_in_compat(elf))) suffix = "a";
+    cubin.toolkit = release_in_tool_note(elf);
   }
   cubin.target = fmt::format("sm_{}{}", cubin.arch, suffix);
-  if (toolkit >= 60 && toolkit < 1000) cubin.toolkit = fmt::format("{}.{}", toolkit / 10, toolkit % 10);
 }
 
 Result<GlobalInfo> read_global_info(const ElfView& elf) {
@@ -181,7 +190,8 @@ Result<uint32_t> static_shared(const ElfView& elf, const std::string& name, int 
   if (!section) return uint32_t{0};
   if (section->size > UINT32_MAX) return in_section(section->name, {"impossible size", {}, {}});
   auto size = static_cast<uint32_t>(section->size);
-  return arch >= 90 && size >= kReservedShared ? size - kReservedShared : size;
+  bool has_reserve = arch >= 90 && section->type == kNobits && size >= kReservedShared;
+  return has_reserve ? size - kReservedShared : size;
 }
 
 std::string figures(const Cubin& cubin, const Entry& entry, const KernelInfo& info) {
@@ -239,6 +249,7 @@ Result<Cubin> read_cubin(std::string_view bytes) {
                    {}, "known are 0x33 (CUDA 12 and older) and 0x41 (CUDA 13)"};
   Cubin cubin;
   read_target(*elf, cubin);
+  if (cubin.arch < 20) return Failure{fmt::format("the header names no architecture (e_flags 0x{:x})", header.flags), {}, {}};
   auto global = read_global_info(*elf);
   if (!global) return global.failure();
   CubinIdentity identity(*elf);
@@ -254,7 +265,7 @@ Result<Cubin> read_cubin(std::string_view bytes) {
     if (!entry) return entry.failure();
     cubin.entries.push_back(std::move(*entry));
   }
-  if (cubin.entries.empty()) return Failure{"the cubin holds no kernel", {}, "give a file with an __global__ function"};
+  if (cubin.entries.empty()) return Failure{"the cubin holds no kernel", {}, "give a file with a __global__ function"};
   return cubin;
 }
 

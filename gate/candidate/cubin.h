@@ -1,8 +1,8 @@
 // What a cubin says about its kernels, read without a GPU and without cuobjdump.
 //
-// Two ABIs: CUDA <= 12 (EI_OSABI 0x33, EI_ABIVERSION 7) and CUDA 13 (0x41, 8). They differ in where the architecture, the
-// toolkit and the registers are stored; the .nv.info records are the same. Facts were measured on ptxas 13.0 output for
-// sm_75 to sm_120; the older header layout follows LLVM's BinaryFormat/ELF.h and public cubins.
+// Two ABIs: the old one (EI_OSABI 0x33, EI_ABIVERSION 7; CUDA 12 up to sm_90) and the new one (0x41, 8; CUDA 12.8 for sm_100
+// and later, CUDA 13 for everything). They differ in where the architecture, the toolkit, the registers and the barriers
+// are stored; the .nv.info records are the same. Measured on the output of ptxas 11.8, 12.3, 12.8 and 13.0.
 #pragma once
 
 #include <string>

@@ -80,6 +80,7 @@ TEST(CompileLog, nvjitlink_and_older_ptxas_formats_are_read) {
   EXPECT_EQ(old->registers, 8u);
   EXPECT_EQ(old->static_shared, 256u);
   EXPECT_FALSE(old->spill_store_bytes);
+  EXPECT_FALSE(old->barriers);
 }
 
 TEST(CompileLog, garbage_numbers_are_no_numbers) {
