@@ -77,7 +77,7 @@ class DeviceMemory {
  private:
   struct State;
   std::unique_ptr<State> state_;
-  friend class Machine;
+  friend class Machine;  // takes the table of live allocations for a launch
 };
 
 struct LaunchRequest {
