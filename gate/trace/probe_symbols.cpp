@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "support/fd.h"
 
@@ -123,6 +124,19 @@ ProbeSymbol::Cost probe_cost(std::span<const std::byte> code) {
   if (code.size() > kEndbrBytes && std::memcmp(code.data(), kEndbr64, kEndbrBytes) == 0 && emulated(code.subspan(kEndbrBytes)))
     return ProbeSymbol::Cost::emulated_after_endbr;
   return ProbeSymbol::Cost::single_step;
+}
+
+Result<std::string> library_file(int pid, const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  std::string stem = name.substr(0, name.find(".so")) + ".so";
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    size_t path = line.find('/');
+    if (path == std::string::npos) continue;
+    std::string file = line.substr(path), base = file.substr(file.rfind('/') + 1);
+    if (base == name || base == stem || base.starts_with(stem + ".")) return file;
+  }
+  return Failure{"process " + std::to_string(pid) + " has not loaded " + name, "eBPF", {}};
 }
 
 Result<std::vector<ProbeSymbol>> find_probe_symbols(const std::string& library, std::span<const WantedSymbol> wanted) {

@@ -26,6 +26,10 @@ std::span<const WantedSymbol> driver_entry_points();
 // Failure: not readable, not an ELF file of this machine, no dynamic symbols.
 Result<std::vector<ProbeSymbol>> find_probe_symbols(const std::string& library, std::span<const WantedSymbol> wanted);
 
+// The file behind a library name without a folder ("libcuda.so.1") in a running process: the one that is mapped there
+// (libcuda.so.580.159.04). A path is given back as it is.
+Result<std::string> library_file(int pid, const std::string& name);
+
 // By the first bytes of a function (at least 9, or up to its end).
 ProbeSymbol::Cost probe_cost(std::span<const std::byte> code);
 constexpr uint64_t kEndbrBytes = 4;

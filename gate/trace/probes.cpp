@@ -67,10 +67,12 @@ HostProbes::~HostProbes() {
 
 Result<std::unique_ptr<HostProbes>> HostProbes::attach(int pid, const std::string& driver_library) {
   if (pid <= 0 || (::kill(pid, 0) != 0 && errno == ESRCH)) return Failure{"no process " + std::to_string(pid), "eBPF", {}};
-  auto symbols = trace::find_probe_symbols(driver_library, trace::driver_entry_points());
+  auto file = trace::library_file(pid, driver_library);
+  if (!file) return file.failure();
+  auto symbols = trace::find_probe_symbols(*file, trace::driver_entry_points());
   if (!symbols) return symbols.failure();
-  if (auto problem = unfit(driver_library, *symbols)) return *problem;
-  auto program = BpfProgram::attach(pid, driver_library, *symbols);
+  if (auto problem = unfit(*file, *symbols)) return *problem;
+  auto program = BpfProgram::attach(pid, *file, *symbols);
   if (!program) return program.failure();
   auto state = std::make_unique<State>();
   state->symbols = std::move(*symbols);

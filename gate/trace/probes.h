@@ -41,7 +41,8 @@ struct ProbeHealth {
 
 class HostProbes {
  public:
-  // Attaches to the entry points that `driver_library` exports, in `pid`. Failure: what right or feature is missing, and the
+  // Attaches to the entry points that `driver_library` exports, in `pid`; a name without a folder is looked up among what
+  // the process has loaded. Failure: what right or feature is missing, and the
   // command that mends it.
   static Result<std::unique_ptr<HostProbes>> attach(int pid, const std::string& driver_library);
   ~HostProbes();                                  // detaches

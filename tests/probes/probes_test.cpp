@@ -48,8 +48,7 @@ class Target {
     (void)!read(done_, &byte, 1);
   }
   ~Target() {
-    char byte = 'q';
-    (void)!write(go_, &byte, 1);
+    (void)!write(go_, "qq", 2);   // it may not have run yet
     int status;
     waitpid(pid_, &status, 0);
   }
@@ -213,6 +212,16 @@ TEST(Probes, library_that_can_only_be_single_stepped_is_refused) {
   auto probes = HostProbes::attach(getpid(), KGATE_SLOW_DRIVER);
   ASSERT_FALSE(probes);
   EXPECT_NE(probes.failure().what.find("single-steps"), std::string::npos);
+}
+
+TEST(Probes, library_is_found_by_its_name_in_the_process_that_loaded_it) {
+  Target target(KGATE_FAKE_DRIVER, [](void*) {});
+  std::string path = KGATE_FAKE_DRIVER, name = path.substr(path.rfind('/') + 1);
+  auto file = trace::library_file(target.pid(), name + ".1");   // a version that is a link to the file
+  ASSERT_TRUE(file) << file.failure().what;
+  EXPECT_EQ(*file, path);
+  EXPECT_FALSE(trace::library_file(target.pid(), "libcuda.so.1"));
+  EXPECT_EQ(*trace::library_file(target.pid(), "/a/path.so"), "/a/path.so");
 }
 
 TEST(Probes, process_that_is_gone_is_refused) {
