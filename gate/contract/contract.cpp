@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "contract/contract_table.h"
+#include "contract/launch_limits.h"
 #include "contract/reader.h"
 #include "support/fd.h"
 #include "support/hash.h"
@@ -55,7 +56,7 @@ void read_job(const View& root, Contract& contract, Problems& problems) {
     reader::read_three(fields.find("grid"), "grid", contract.launch.grid, &uses, problems);
     reader::read_three(fields.find("block"), "block", contract.launch.block, &uses, problems);
     contract.launch.shared = reader::read_expression(fields.find("shared"), problems);
-    if (const Node* shared = fields.find("shared")) uses.push_back({contract.launch.shared, shared, 0, "shared", 0, 1 << 24});
+    if (const Node* shared = fields.find("shared")) uses.push_back({contract.launch.shared, shared, 0, "shared", 0, kMaxSharedBytes});
   }
   if (!params && !launch && !root.find("workload"))
     problems.add(root.node(), "the contract has neither 'params' and 'launch' nor a 'workload' that brings them", "add them");

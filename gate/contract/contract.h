@@ -113,6 +113,13 @@ struct ReferenceKernel {
   std::string entry;
 };
 
+// Parameters and launch come together; without them a workload must bring the launches. Without `shapes` everything is written
+// in numbers and there is one shape without names.
+//
+// Constraints and shapes: a shape written out that lies outside a constraint is a problem in the file. Of a product, the
+// combinations outside are left out, since that is why one writes a product and a constraint; a product of which nothing is
+// left is a problem. Equal shapes count once. Every expression is evaluated in every shape when the file is read: a grid of 0,
+// a block of 2048 threads, a scalar that does not fit its dtype or an overflow is a problem there, not at the launch.
 struct Contract {
   std::filesystem::path path;
   std::string kernel;                         // entry to judge in the candidate, unless the binding names another
@@ -145,7 +152,7 @@ struct ParamSlot { uint32_t offset = 0, size = 0; };
 std::vector<ParamSlot> param_layout(const Contract& contract);
 uint32_t param_block_bytes(const Contract& contract);
 
-// Elements that a tensor spans (last addressed + 1) in a shape; a Failure for negative or overflowing sizes.
+// Elements that a tensor spans (last addressed + 1) in a shape; a Failure for negative or overflowing sizes. Their bytes fit int64.
 Result<uint64_t> tensor_elements(const TensorParam& tensor, const Environment& shape);
 
 // Default tolerances by dtype, used where the contract gives none. Source in contract/tolerance.cpp.

@@ -1,6 +1,8 @@
 // Names and sizes of dtypes, and what follows from them: the packed parameter block and the extent of a tensor.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "contract/contract.h"
 
 namespace kgate {
@@ -75,7 +77,7 @@ uint32_t param_block_bytes(const Contract& contract) {
 }
 
 Result<uint64_t> tensor_elements(const TensorParam& tensor, const Environment& shape) {
-  const Failure too_large{"the tensor has more elements than 64 bits count", {}, {}};
+  const Failure too_large{"the tensor has more bytes than 64 bits count", {}, {}};
   if (!tensor.strides.empty() && tensor.strides.size() != tensor.dims.size())
     return Failure{fmt::format("{} strides for {} dimensions", tensor.strides.size(), tensor.dims.size()), {}, {}};
   int64_t product = 1, last = 0;
@@ -98,6 +100,7 @@ Result<uint64_t> tensor_elements(const TensorParam& tensor, const Environment& s
   }
   if (empty) return uint64_t{0};
   if (!tensor.strides.empty() && __builtin_add_overflow(last, int64_t{1}, &product)) return too_large;
+  if (product > std::numeric_limits<int64_t>::max() / 8) return too_large;
   return static_cast<uint64_t>(product);
 }
 

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "contract/launch_limits.h"
 #include "contract/quantity.h"
 #include "contract/table.h"
 #include "support/text.h"

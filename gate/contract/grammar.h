@@ -23,7 +23,4 @@ struct TensorText {
 std::optional<TensorText> as_tensor(const Node& node, Problems& problems);
 std::optional<RecordedValue> as_recorded_value(const Node& node, Problems& problems);
 
-// The largest parameter block that a launch can have (CUDA 12.1 and later, sm_70+).
-constexpr uint32_t kMaxParamBytes = 32764;
-
 }  // namespace kgate::yaml

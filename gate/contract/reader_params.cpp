@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cfloat>
 #include <limits>
+#include <set>
 
 #include "contract/contract_table.h"
 #include "contract/grammar.h"
+#include "contract/launch_limits.h"
 #include "contract/quantity.h"
 #include "contract/reader.h"
 #include "support/text.h"
@@ -21,11 +23,6 @@ using yaml::View;
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-
-// The largest extents that a launch can have on any GPU so far (CUDA C++ Programming Guide, "Technical Specifications").
-constexpr int64_t kMaxGrid[3] = {2147483647, 65535, 65535};
-constexpr int64_t kMaxBlock[3] = {1024, 1024, 64};
-constexpr int64_t kMaxThreads = 1024;
 
 std::pair<int64_t, int64_t> integer_range(Dtype dtype) {
   switch (dtype) {
@@ -88,7 +85,7 @@ TensorParam read_tensor(const View& fields, std::vector<Use>& uses, Problems& pr
 ScalarParam read_scalar(const View& fields, std::vector<Use>& uses, Problems& problems) {
   ScalarParam scalar;
   auto dtype = dtype_from_name(text_of(fields.find("scalar")).value_or(""));
-  if (!dtype) return scalar;
+  if (!dtype || *dtype == Dtype::tf32 || *dtype == Dtype::e4m3 || *dtype == Dtype::e5m2) return scalar;  // noted by the walk
   scalar.dtype = *dtype;
   const Node* value = fields.find("value");
   if (is_floating(*dtype)) {
@@ -175,7 +172,7 @@ std::vector<Param> read_params(const Node& node, std::vector<Use>& uses, Problem
     if (map == &table::kTensorParam) {
       TensorParam tensor = read_tensor(fields, uses, problems);
       output = output || tensor.role == Role::out || tensor.role == Role::inout;
-      fine = fine && text_of(fields.find("role")).has_value();
+      fine = fine && text_of(fields.find("role")) == role_name(tensor.role);
       param.kind = std::move(tensor);
     } else {
       param.kind = read_scalar(fields, uses, problems);
@@ -187,15 +184,16 @@ std::vector<Param> read_params(const Node& node, std::vector<Use>& uses, Problem
 }
 
 void check_names(const std::vector<Use>& uses, const Shapes& shapes, Problems& problems) {
-  std::vector<std::string> known;
-  if (!shapes.all.empty())
-    for (const auto& [name, value] : shapes.all.front()) known.push_back(name);
+  std::set<std::string> names;
+  for (const Environment& shape : shapes.all)
+    for (const auto& [name, value] : shape) names.insert(name);
+  const std::vector<std::string> known(names.begin(), names.end());
   for (const Use& use : uses)
     for (const std::string& name : use.expr.names()) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       size_t column = static_cast<size_t>(std::max(use.expr.column_of(name), 1));
       auto near = did_you_mean(name, known);
-      std::string all = known.empty() ? "no shape names anything" : fmt::format("the shapes name: {}", fmt::join(known, ", "));
+      std::string all = known.empty() ? "give it in 'shapes'" : fmt::format("the shapes name: {}", fmt::join(known, ", "));
       problems.add(yaml::inside(*use.node, use.offset + column - 1), *use.node, fmt::format("unknown name '{}'", name),
                    near ? fmt::format("did you mean '{}'?", *near) : all);
     }

@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "contract/grammar.h"
-#include "contract/quantity.h"
 #include "support/text.h"
 
 namespace kgate::yaml {
@@ -85,8 +84,8 @@ void check_scalar(const Node& node, const Type& type, Problems& problems) {
     case Kind::duration: as_duration_ns(node, problems, form.what); break;
     case Kind::size: as_bytes(node, problems, form.what); break;
     case Kind::expression: as_expression(node, problems); break;
-    case Kind::scalar_value:
-      if (node.kind != Node::Kind::scalar || node.quoted || !parse_number(node.text)) as_expression(node, problems);
+    case Kind::scalar_value:  // a number or an expression, as the dtype beside it says: the reader looks inside
+      if (node.kind != Node::Kind::scalar) as_string(node, problems, form.what);
       break;
     case Kind::tensor: as_tensor(node, problems); break;
     case Kind::recorded: as_recorded_value(node, problems); break;
@@ -116,7 +115,7 @@ void check_fields(const Node& node, const Map& map, Problems& problems) {
   for (const Field& field : map.fields) {
     if (field.type.kind != Kind::unsupported) known.emplace_back(field.key);
     if (field.required && !node.find(field.key))
-      problems.add(node, fmt::format("the {} has no '{}'", map.name, field.key), field.doc);
+      problems.add(node, fmt::format("the {} has no '{}'", map.name, field.key), fmt::format("add it: {}", field.doc));
   }
   for (const auto& [key, value] : node.entries) {
     const Field* found = nullptr;
@@ -151,7 +150,7 @@ void check_map(const Node& node, const Type& type, Problems& problems) {
       problems.add(key, "unknown key", fmt::format("did you mean '{}'?", *near));
       return;
     }
-  problems.add(node, fmt::format("not a {}", name), hint);
+  problems.add(node, fmt::format("the {} lacks the key that says what it is", name), hint);
 }
 
 void check_keyed(const Node& node, const Type& type, Problems& problems) {

@@ -61,6 +61,10 @@ class Builder : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
     refuse_properties(mark, anchor, tag);
+    if ((rest(mark).starts_with('"') || rest(mark).starts_with('\'')) && !closed(rest(mark))) {
+      problems_.add(position_of(mark), "text in quotes that does not end");  // yaml-cpp ends it with the file
+      throw Stop{};
+    }
     Node node = make(Node::Kind::scalar, mark);
     node.text = value;
     node.quoted = tag == "!";
@@ -88,6 +92,17 @@ class Builder : public YAML::EventHandler {
   std::string_view rest(const YAML::Mark& mark) const {
     size_t at = mark.is_null() ? text_.size() : static_cast<size_t>(mark.pos);
     return std::string_view(text_).substr(std::min(at, text_.size()));
+  }
+
+  // Whether the quoted scalar that `text` starts with has its end.
+  static bool closed(std::string_view text) {
+    const char quote = text[0];
+    for (size_t i = 1; i < text.size(); ++i) {
+      bool escape = quote == '"' ? text[i] == '\\' : text.substr(i).starts_with("''");
+      if (escape) ++i;
+      else if (text[i] == quote) return true;
+    }
+    return false;
   }
 
   void refuse_properties(const YAML::Mark& mark, YAML::anchor_t anchor, const std::string& tag) {
@@ -142,6 +157,7 @@ class Builder : public YAML::EventHandler {
     }
     Open& parent = open_.back();
     if (parent.node.kind == Node::Kind::sequence) {
+      if (node.kind == Node::Kind::null && node.text.empty()) problems_.add(node, "an empty item of a list");
       parent.node.items.push_back(std::move(node));
     } else if (!parent.key) {
       if (node.kind == Node::Kind::null) problems_.add(node, "a key without a name");
@@ -150,6 +166,7 @@ class Builder : public YAML::EventHandler {
     } else {
       Node key = std::move(*parent.key);
       parent.key.reset();
+      if (node.kind == Node::Kind::null && node.text.empty()) node.position = key.position;  // yaml-cpp's is the next token's
       auto [first, fresh] = parent.lines.emplace(key.text, key.position.line);
       if (!fresh)
         problems_.add(key, "duplicate key", fmt::format("it stands on line {} already", first->second));

@@ -42,4 +42,130 @@ TEST(Contract, the_documented_example_is_read_whole) {
   EXPECT_EQ(contract.sha256.size(), 64u);
 }
 
+namespace {
+
+const Contract read_config(const char* name, bool allow_policy = false) {
+  return read_contract(std::filesystem::path(KGATE_SOURCE_DIR) / "configs" / name, allow_policy);
+}
+
+}  // namespace
+
+TEST(Contract, the_configs_to_copy_from_are_read) {
+  EXPECT_EQ(read_config("softmax.yaml").shapes.size(), 7u);
+  Contract rmsnorm = read_config("rmsnorm.yaml");
+  EXPECT_EQ(rmsnorm.shapes.size(), 1u + 2 * 3);  // of 2 * 2 * 2, ld 512 with cols 1000 is outside
+  EXPECT_TRUE(rmsnorm.reference_is_baseline);
+  EXPECT_FALSE(rmsnorm.reference);
+  EXPECT_EQ(rmsnorm.baseline_entry, "rmsnorm");
+  const auto& out = std::get<TensorParam>(rmsnorm.params[0].kind);
+  EXPECT_EQ(out.strides[0].text(), "ld");
+  EXPECT_EQ(*std::get<TensorParam>(rmsnorm.params[1].kind).low, -2);
+  EXPECT_TRUE(std::get<TensorParam>(rmsnorm.params[3].kind).zeroed);
+  EXPECT_EQ(std::get<ScalarParam>(rmsnorm.params[5].kind).value->text(), "ld");
+  EXPECT_EQ(*std::get<ScalarParam>(rmsnorm.params[6].kind).real, 1e-6);
+  EXPECT_EQ(rmsnorm.limits[1].metric, "kernel_time.p50");
+  EXPECT_EQ(*rmsnorm.limits[1].min_improvement, 0.02);
+  EXPECT_EQ(*rmsnorm.limits[2].max_increase, 1);
+  EXPECT_TRUE(read_config("policy-example.yaml", true).limits_only);
+}
+
+TEST(Contract, a_policy_is_read_only_where_one_is_allowed) {
+  const std::string policy = "kgate: 1\nlimits:\n  sync_stall: {max_increase: 0}\n  local_bytes: {max: 1KiB}\n  occupancy: {max_regression: 7%}\n";
+  Contract read = parse_contract(policy, "p.yaml", true);
+  EXPECT_TRUE(read.limits_only);
+  ASSERT_EQ(read.limits.size(), 3u);
+  EXPECT_EQ(*read.limits[1].max, 1024);
+  EXPECT_EQ(*read.limits[2].max_regression, 0.07);
+  try {
+    parse_contract(policy, "p.yaml");
+    FAIL() << "a policy is no contract";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Exit::bad_input);
+    EXPECT_EQ(error.failure().hint, "a file with only limits is a policy: give it beside a contract, not as one");
+  }
+  EXPECT_FALSE(parse_contract(kSample, "c.yaml", true).limits_only);
+  EXPECT_NE(problems("kgate: 1\n", true), "");
+}
+
+TEST(Contract, only_a_workload_may_stand_in_for_params_and_launch) {
+  Contract contract = parse_contract("kgate: 1\nkernel: k\nworkload: w.kgw\nlimits: {}\n", "/a/c.yaml");
+  EXPECT_TRUE(contract.params.empty());
+  EXPECT_TRUE(contract.shapes.empty());
+  EXPECT_EQ(*contract.workload, "/a/w.kgw");
+  EXPECT_TRUE(contract.has_limits);
+  EXPECT_TRUE(contract.limits.empty());
+  EXPECT_EQ(problems("kgate: 1\nkernel: k\n"),
+            "c.yaml:1:1: the contract has neither 'params' and 'launch' nor a 'workload' that brings them; add them");
+}
+
+TEST(Contract, combinations_outside_the_constraints_are_left_out_of_a_product) {
+  Contract contract = parse_contract(with("shapes:", "constraints: [\"cols % 8 == 0\"]\nshapes:"), "c.yaml");
+  ASSERT_EQ(contract.shapes.size(), 3u);
+  EXPECT_EQ(contract.shapes[1], (Environment{{"rows", 1}, {"cols", 4096}}));
+  EXPECT_EQ(contract.shapes[2], (Environment{{"rows", 7}, {"cols", 4096}}));
+}
+
+TEST(Contract, equal_shapes_count_once) {
+  EXPECT_EQ(parse_contract(with("cols: 1000}", "cols: 1000}\n  - {cols: 1000, rows: 512}"), "c.yaml").shapes.size(), 7u);
+}
+
+TEST(Contract, without_shapes_everything_is_a_number) {
+  Contract contract = parse_contract(
+      "kgate: 1\nkernel: k\nparams: [{name: o, tensor: \"f32[16]\", role: out}]\nlaunch: {grid: [1, 1, 1], block: [16, 1, 1]}\n", "c.yaml");
+  ASSERT_EQ(contract.shapes.size(), 1u);
+  EXPECT_TRUE(contract.shapes[0].empty());
+  EXPECT_EQ(*contract.launch.shared.evaluate({}), 0);
+}
+
+TEST(Contract, parameters_lie_at_their_natural_alignment) {
+  Contract contract;
+  for (Dtype dtype : {Dtype::i8, Dtype::i16, Dtype::i32}) contract.params.push_back({"s", ScalarParam{dtype, {}, {}}});
+  contract.params.push_back({"t", TensorParam{}});
+  contract.params.push_back({"b", ScalarParam{Dtype::boolean, {}, {}}});
+  contract.params.push_back({"d", ScalarParam{Dtype::f64, {}, {}}});
+  contract.params.push_back({"h", ScalarParam{Dtype::f16, {}, {}}});
+  std::vector<ParamSlot> slots = param_layout(contract);
+  std::vector<uint32_t> offsets;
+  for (const ParamSlot& slot : slots) offsets.push_back(slot.offset);
+  EXPECT_EQ(offsets, (std::vector<uint32_t>{0, 2, 4, 8, 16, 24, 32}));
+  EXPECT_EQ(param_block_bytes(contract), 34u);
+  EXPECT_EQ(param_block_bytes(Contract{}), 0u);
+}
+
+TEST(Contract, tensors_span_what_their_strides_reach) {
+  const Environment shape{{"rows", 3}, {"cols", 5}, {"ld", 8}, {"none", 0}};
+  auto tensor = [](std::initializer_list<const char*> dims, std::initializer_list<const char*> strides) {
+    TensorParam made;
+    for (const char* dim : dims) made.dims.push_back(*Expr::parse(dim));
+    for (const char* stride : strides) made.strides.push_back(*Expr::parse(stride));
+    return made;
+  };
+  EXPECT_EQ(*tensor_elements(tensor({"rows", "cols"}, {}), shape), 15u);
+  EXPECT_EQ(*tensor_elements(tensor({"rows", "cols"}, {"ld", "1"}), shape), 21u);
+  EXPECT_EQ(*tensor_elements(tensor({"rows", "cols"}, {"0", "1"}), shape), 5u);
+  EXPECT_EQ(*tensor_elements(tensor({}, {}), shape), 1u);
+  EXPECT_EQ(*tensor_elements(tensor({"rows", "none"}, {}), shape), 0u);
+  EXPECT_EQ(*tensor_elements(tensor({"none", "cols"}, {"ld", "1"}), shape), 0u);
+  EXPECT_FALSE(tensor_elements(tensor({"rows - 4"}, {}), shape));
+  EXPECT_FALSE(tensor_elements(tensor({"rows"}, {"-1"}), shape));
+  EXPECT_FALSE(tensor_elements(tensor({"rows"}, {"1", "1"}), shape));
+  EXPECT_FALSE(tensor_elements(tensor({"rows", "4611686018427387904"}, {}), shape));
+  EXPECT_FALSE(tensor_elements(tensor({"rows"}, {"9223372036854775807"}), shape));
+  EXPECT_FALSE(tensor_elements(tensor({"depth"}, {}), shape));
+}
+
+TEST(Contract, dtypes_have_names_sizes_and_default_tolerances) {
+  for (const char* name : dtype_names()) {
+    Dtype dtype = *dtype_from_name(name);
+    EXPECT_STREQ(dtype_name(dtype), name);
+    Tolerance tolerance = default_tolerance(dtype);
+    EXPECT_EQ(tolerance.rtol > 0 && tolerance.atol > 0, is_floating(dtype)) << name;
+  }
+  EXPECT_EQ(dtype_names().size(), 16u);
+  EXPECT_EQ(dtype_bytes(Dtype::bf16), 2u);
+  EXPECT_EQ(dtype_from_name("f8"), std::nullopt);
+  EXPECT_LT(default_tolerance(Dtype::f32).rtol, default_tolerance(Dtype::f16).rtol);
+  EXPECT_LT(default_tolerance(Dtype::f16).rtol, default_tolerance(Dtype::bf16).rtol);
+}
+
 }  // namespace kgate

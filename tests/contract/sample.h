@@ -1,6 +1,7 @@
 // A contract with everything in it, and what its readers say.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 #include "contract/contract.h"
