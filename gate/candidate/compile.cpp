@@ -63,7 +63,7 @@ struct Job {
   Command command;
   fs::path folder;         // of the inputs and of the output; its name is taken out of every text
   std::string output;      // file name inside
-  std::string library;     // what the helper program loads, for the message when it cannot; empty for ptxas
+  bool hosted = false;     // in kgate-compile: not ptxas
 };
 
 std::string spelled(const Job& job) {
@@ -82,7 +82,7 @@ void classify(const Job& job, const ExitStatus& status, const CompileOptions& op
   } else if (status.signal) {
     result.outcome = CompileOutcome::crashed;
     result.first_error = fmt::format("the compiler died of {}{}", describe(status), limit);
-  } else if (status.code == kLibraryMissing && !job.library.empty()) {
+  } else if (status.code == kLibraryMissing && job.hosted) {
     result.outcome = CompileOutcome::no_compiler;
     result.first_error = first_error(result.log);
   } else if (status.code != 0) {
@@ -94,6 +94,17 @@ void classify(const Job& job, const ExitStatus& status, const CompileOptions& op
   }
 }
 
+// kgate-compile says which library it loaded, and its version, in the first line of its log.
+std::string take_banner(std::string& log) {
+  constexpr std::string_view prefix = "compiler: ";
+  if (!log.starts_with(prefix)) return {};
+  size_t end = log.find('\n');
+  if (end == std::string::npos) return {};
+  std::string banner = sanitize(log.substr(prefix.size(), end - prefix.size()), 100);
+  log.erase(0, end + 1);
+  return banner;
+}
+
 CompileResult run_job(Job job, const CompileOptions& options, std::string compiler) {
   CompileResult result;
   result.compiler = std::move(compiler);
@@ -101,7 +112,7 @@ CompileResult run_job(Job job, const CompileOptions& options, std::string compil
   Limits& limits = job.command.limits;
   limits.address_space_bytes = options.memory_bytes;
 #if defined(__SANITIZE_ADDRESS__)
-  if (!job.library.empty()) limits.address_space_bytes.reset();  // the helper is instrumented too: it maps terabytes
+  if (job.hosted) limits.address_space_bytes.reset();  // the helper is instrumented too: it maps terabytes
 #endif
   limits.file_bytes = kMaxImage;
   limits.open_files = 256;
@@ -113,6 +124,7 @@ CompileResult run_job(Job job, const CompileOptions& options, std::string compil
     return result;
   }
   result.log = without(std::move(run->output), job.folder.string() + "/");
+  if (std::string banner = take_banner(result.log); !banner.empty()) result.compiler = banner;
   classify(job, run->status, options, result);
   if (result.outcome != CompileOutcome::ok) return result;
   auto image = read_file(job.folder / job.output, kMaxImage);
@@ -129,25 +141,6 @@ CompileResult missing(std::string looked_for, std::string error) {
   CompileResult result;
   result.compiler = std::move(looked_for);
   result.first_error = std::move(error);
-  return result;
-}
-
-// The helper's folder, unlike ours, holds the library's own name and version in the first line of its log.
-std::string take_banner(std::string& log) {
-  constexpr std::string_view prefix = "compiler: ";
-  if (!log.starts_with(prefix)) return {};
-  size_t end = log.find('\n');
-  if (end == std::string::npos) return {};
-  std::string banner = sanitize(log.substr(prefix.size(), end - prefix.size()), 100);
-  log.erase(0, end + 1);
-  return banner;
-}
-
-CompileResult run_helper(Job job, const CompileOptions& options) {
-  std::string library = job.library;
-  CompileResult result = run_job(std::move(job), options, library);
-  if (std::string banner = take_banner(result.log); !banner.empty()) result.compiler = banner;
-  if (result.outcome == CompileOutcome::rejected) result.first_error = first_error(result.log);
   return result;
 }
 
@@ -171,9 +164,9 @@ CompileResult assemble(const std::string& ptx, const CompileOptions& options) {
     std::string version = ptxas_version(*ptxas);
     return run_job(std::move(job), options, version.empty() ? "ptxas" : "ptxas " + version);
   }
-  job.library = "nvJitLink";
+  job.hosted = true;
   job.command.argv = {*helper, "nvjitlink", in, out, "-arch=" + arch, "-verbose"};
-  return run_helper(std::move(job), options);
+  return run_job(std::move(job), options, "nvJitLink");
 }
 
 CompileResult compile_cuda(const std::string& source, const std::string& file_name, const CompileOptions& options) {
@@ -183,7 +176,7 @@ CompileResult compile_cuda(const std::string& source, const std::string& file_na
   Job job;
   job.folder = folder.path();
   job.output = "candidate.ptx";
-  job.library = "NVRTC";
+  job.hosted = true;
   fs::path named = fs::path(file_name);
   std::string in = folder.path() / "candidate.cu", out = folder.path() / job.output;
   write_file_atomic(in, source).value_or_throw(Exit::environment);
@@ -194,7 +187,7 @@ CompileResult compile_cuda(const std::string& source, const std::string& file_na
   std::error_code error;
   fs::path beside = fs::absolute(named, error).parent_path();
   if (!error) job.command.argv.push_back("--include-path=" + beside.string());
-  return run_helper(std::move(job), options);
+  return run_job(std::move(job), options, "NVRTC");
 }
 
 }  // namespace kgate

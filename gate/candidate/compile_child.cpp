@@ -103,13 +103,15 @@ int run_nvjitlink(const std::string& in, const std::string& out, const std::vect
   auto* create = library->find<nvjitlink::Create>("nvJitLinkCreate");
   auto* add = library->find<nvjitlink::AddData>("nvJitLinkAddData");
   auto* complete = library->find<nvjitlink::Complete>("nvJitLinkComplete");
+  auto* destroy = library->find<nvjitlink::Destroy>("nvJitLinkDestroy");
   auto* image_size = library->find<nvjitlink::GetSize>("nvJitLinkGetLinkedCubinSize");
   auto* image_read = library->find<nvjitlink::GetBytes>("nvJitLinkGetLinkedCubin");
   auto* error_size = library->find<nvjitlink::GetSize>("nvJitLinkGetErrorLogSize");
   auto* error_read = library->find<nvjitlink::GetBytes>("nvJitLinkGetErrorLog");
   auto* info_size = library->find<nvjitlink::GetSize>("nvJitLinkGetInfoLogSize");
   auto* info_read = library->find<nvjitlink::GetBytes>("nvJitLinkGetInfoLog");
-  if (!create || !add || !complete || !image_size || !image_read || !error_size || !error_read || !info_size || !info_read)
+  if (!create || !add || !complete || !destroy || !image_size || !image_read || !error_size || !error_read || !info_size ||
+      !info_read)
     return lacks(*library);
   unsigned major = 0, minor = 0;
   if (auto* version = library->find<nvjitlink::Version>("nvJitLinkVersion")) version(&major, &minor);
@@ -129,11 +131,23 @@ int run_nvjitlink(const std::string& in, const std::string& out, const std::vect
   if (code == 0) code = complete(handle);
   print_log(fetch(error_size, error_read, handle));
   print_log(fetch(info_size, info_read, handle));
-  if (code != 0) {
-    std::printf("error: nvJitLink failed with %d (%s)\n", code, nvjitlink::result_name(code));
-    return kRejected;
+  std::string image = code == 0 ? fetch(image_size, image_read, handle) : std::string();
+  destroy(&handle);
+  if (code == 0) return write_image(out, image);
+  std::printf("error: nvJitLink failed with %d (%s)\n", code, nvjitlink::result_name(code));
+  return kRejected;
+}
+
+// The toolkit that the library came from, seen from lib64/ or from targets/x86_64-linux/lib/.
+void add_toolkit_headers(const Library& library, std::vector<std::string>& options) {
+  auto root = library.path().parent_path().parent_path();
+  for (int up = 0; up < 3 && !root.empty(); ++up, root = root.parent_path()) {
+    auto include = root / "include";
+    if (!std::filesystem::exists(include / "cuda_fp16.h")) continue;
+    options.push_back("--include-path=" + include.string());
+    if (std::filesystem::exists(include / "cccl")) options.push_back("--include-path=" + (include / "cccl").string());
+    return;
   }
-  return write_image(out, fetch(image_size, image_read, handle));
 }
 
 int run_nvrtc(const std::string& in, const std::string& out, const std::string& name, std::vector<std::string> options) {
@@ -145,21 +159,16 @@ int run_nvrtc(const std::string& in, const std::string& out, const std::string& 
   auto* log_read = library->find<nvrtc::GetBytes>("nvrtcGetProgramLog");
   auto* ptx_size = library->find<nvrtc::GetSize>("nvrtcGetPTXSize");
   auto* ptx_read = library->find<nvrtc::GetBytes>("nvrtcGetPTX");
+  auto* destroy = library->find<nvrtc::Destroy>("nvrtcDestroyProgram");
   auto* version = library->find<nvrtc::Version>("nvrtcVersion");
-  if (!create || !compile || !log_size || !log_read || !ptx_size || !ptx_read || !version) return lacks(*library);
+  if (!create || !compile || !destroy || !log_size || !log_read || !ptx_size || !ptx_read || !version)
+    return lacks(*library);
   int major = 0, minor = 0;
   version(&major, &minor);
   std::printf("compiler: NVRTC %d.%d\n", major, minor);
   std::fflush(stdout);
 
-  auto root = library->path().parent_path().parent_path();
-  for (int up = 0; up < 3 && !root.empty(); ++up, root = root.parent_path()) {  // lib64/.., targets/x86_64-linux/lib/../../..
-    auto include = root / "include";
-    if (!std::filesystem::exists(include / "cuda_fp16.h")) continue;
-    options.push_back("--include-path=" + include.string());
-    if (std::filesystem::exists(include / "cccl")) options.push_back("--include-path=" + (include / "cccl").string());
-    break;
-  }
+  add_toolkit_headers(*library, options);
   auto source = read_file(in);
   if (!source) return std::printf("error: %s\n", source.failure().what.c_str()), kInternal;
   nvrtc::Program program = nullptr;
@@ -170,11 +179,12 @@ int run_nvrtc(const std::string& in, const std::string& out, const std::string& 
   auto texts = pointers(options);
   int code = compile(program, static_cast<int>(texts.size()), texts.data());
   print_log(fetch(log_size, log_read, program));
+  std::string ptx = code == 0 ? fetch(ptx_size, ptx_read, program) : std::string();
+  destroy(&program);
   if (code != 0) {
     std::printf("error: nvrtcCompileProgram failed with %d\n", code);
     return kRejected;
   }
-  std::string ptx = fetch(ptx_size, ptx_read, program);
   while (ptx.ends_with('\0')) ptx.pop_back();
   return write_image(out, ptx);
 }

@@ -14,6 +14,7 @@ constexpr int kErrorPtxCompile = 4;
 using Create = int(Handle*, uint32_t option_count, const char** options);
 using AddData = int(Handle, int input_type, const void* data, size_t size, const char* name);
 using Complete = int(Handle);
+using Destroy = int(Handle*);
 using GetSize = int(Handle, size_t*);
 using GetBytes = int(Handle, void*);
 using Version = int(unsigned* major, unsigned* minor);
@@ -40,6 +41,7 @@ using Program = struct nvrtcOpaque*;
 
 using Create = int(Program*, const char* source, const char* name, int headers, const char* const* texts,
                    const char* const* names);
+using Destroy = int(Program*);
 using Compile = int(Program, int option_count, const char* const* options);
 using GetSize = int(Program, size_t*);
 using GetBytes = int(Program, char*);
