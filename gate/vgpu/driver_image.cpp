@@ -25,8 +25,8 @@ int target_of(std::string_view ptx) {
 }
 
 gpu::CUresult load_error(const Failure& failure) {
-  if (failure.what.find(".version") != std::string::npos) return gpu::CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-  if (failure.what.find(".target") != std::string::npos) return gpu::CUDA_ERROR_NO_BINARY_FOR_GPU;
+  if (failure.what.starts_with("Unsupported .version")) return gpu::CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  if (failure.what.starts_with("Unsupported .target")) return gpu::CUDA_ERROR_NO_BINARY_FOR_GPU;
   return gpu::CUDA_ERROR_INVALID_PTX;
 }
 

@@ -14,7 +14,8 @@ ImageKind image_kind(const void* image);
 
 int target_of(std::string_view ptx);  // ".target sm_90a" -> 90; 0: none
 
-// The driver's code for PTX that does not load, by what the reader objects to.
+// The driver's code for PTX that does not load. A newer .target than the device's is no reason by itself: what this
+// machine cannot execute faults by name when it is reached.
 gpu::CUresult load_error(const Failure& failure);
 
 // "line 12" -> 12; 0: no line.

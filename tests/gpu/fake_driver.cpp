@@ -16,7 +16,7 @@ KGATE_REQUIRED_CALLS(KGATE_FAKE)
 
 extern "C" __attribute__((visibility("default"))) CUresult cuInit(unsigned) {
 #if KGATE_FAKE_crash
-  raise(SIGSEGV);
+  raise(SIGABRT);
 #elif KGATE_FAKE_exits
   _exit(7);
 #endif

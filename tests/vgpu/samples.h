@@ -79,6 +79,48 @@ $again:
 }
 )";
 
+inline constexpr char kNotExecuted[] = R"(.version 8.6
+.target sm_100a
+.address_size 64
+
+.visible .entry not_executed()
+{
+  tcgen05.fence::before_thread_sync;
+  ret;
+}
+)";
+
+// What nvcc makes of assert(false).
+inline constexpr char kAsserting[] = R"(.version 7.0
+.target sm_70
+.address_size 64
+
+.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
+.global .align 1 .b8 text[2] = {120, 0};
+
+.visible .entry asserting()
+{
+  .reg .b64 %rd<2>;
+  .reg .b32 %r<2>;
+  mov.u64 %rd1, text;
+  mov.u32 %r1, 7;
+  {
+    .param .b64 param0;
+    st.param.b64 [param0+0], %rd1;
+    .param .b64 param1;
+    st.param.b64 [param1+0], %rd1;
+    .param .b32 param2;
+    st.param.b32 [param2+0], %r1;
+    .param .b64 param3;
+    st.param.b64 [param3+0], %rd1;
+    .param .b64 param4;
+    st.param.b64 [param4+0], 1;
+    call.uni __assertfail, (param0, param1, param2, param3, param4);
+  }
+  ret;
+}
+)";
+
 inline std::span<const std::byte> image(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 // Sets an environment variable for one scope.
