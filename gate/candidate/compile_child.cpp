@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -222,6 +223,8 @@ int run(const std::vector<std::string>& args) {
 }  // namespace kgate
 
 int main(int argc, char** argv) {
+  // A crash must be seen as the signal that it is, also where a runtime (a sanitizer's) has put a handler of its own.
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(signal, SIG_DFL);
   int code = kgate::run({argv + 1, argv + argc});
   return std::fflush(stdout) == 0 ? code : kgate::kInternal;
 }
