@@ -1,17 +1,21 @@
-// The host side of a trace: entry and return of the driver's launch and synchronisation calls, and the time that the watched
-// process's threads spend off the CPU.
+// The host side of a trace: entry and return of the driver's launch and synchronisation calls, and the time that the
+// watched process's threads spend off the CPU.
 //
-// Everything goes through one ring buffer; what does not fit is counted, because a reservation that fails is silent. Events
-// are submitted without a wake-up: the reader polls, so that no wake-up is charged to the thread that is measured.
+// Everything goes through one ring buffer; what does not fit is counted, because a reservation that fails is silent.
+// Events are submitted without a wake-up: the reader polls, so that no wake-up is charged to the thread that is
+// measured.
 //
-// The uprobe programs come in two shapes. In session mode one program runs at entry and return and the kernel keeps its state
-// in between. Elsewhere entry and return are two programs and a hash map holds the state, keyed by thread and symbol, because
-// one exported call may run inside another. No kprobes: kernels without CONFIG_KPROBES run this too.
+// The uprobe programs come in two shapes. In session mode one program runs at entry and return and the kernel keeps its
+// state in between. Elsewhere entry and return are two programs and a hash map holds the state, keyed by thread and
+// symbol, because one exported call may run inside another. No kprobes: kernels without CONFIG_KPROBES run this too.
+// The first header defines the types that the others use.
+// clang-format off
 #include <linux/bpf.h>
 #include <stdbool.h>
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+// clang-format on
 
 #include "host_event.h"
 #include "kernel_types.h"
@@ -44,7 +48,8 @@ struct {
   __type(value, struct kgate_probe_config);
 } config SEC(".maps");
 
-// Of prev_state: what the thread waits for (1 interruptible, 2 not, ...) without the flags above; a dead one never comes back.
+// Of prev_state: what the thread waits for (1 interruptible, 2 not, ...) without the flags above; a dead one never
+// comes back.
 enum { kTaskStates = 0xff, kTaskDead = 0x80 };
 
 struct call_key {
@@ -68,25 +73,26 @@ struct {
   __type(value, struct absence);
 } absences SEC(".maps");
 
-__u64 *bpf_session_cookie(void) __ksym __weak;
+__u64* bpf_session_cookie(void) __ksym __weak;
 bool bpf_session_is_return(void) __ksym __weak;
 
-static __always_inline void count(void *map, __u32 index) {
-  __u64 *value = bpf_map_lookup_elem(map, &index);
+static __always_inline void count(void* map, __u32 index) {
+  __u64* value = bpf_map_lookup_elem(map, &index);
   if (value) ++*value;
 }
 
 // The current thread's id in the watched namespace; 0 when it belongs to another process.
 static __always_inline __u32 watched_thread(void) {
   __u32 zero = 0;
-  struct kgate_probe_config *c = bpf_map_lookup_elem(&config, &zero);
+  struct kgate_probe_config* c = bpf_map_lookup_elem(&config, &zero);
   struct bpf_pidns_info ids = {};
   if (!c || bpf_get_ns_current_pid_tgid(c->namespace_device, c->namespace_inode, &ids, sizeof ids) != 0) return 0;
   return ids.tgid == c->process ? ids.pid : 0;
 }
 
-static __always_inline void submit(__u64 begin, __u64 end, __u32 thread, __u32 kind, __u32 symbol, __u32 state, __u64 run_queue) {
-  struct kgate_host_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+static __always_inline void submit(__u64 begin, __u64 end, __u32 thread, __u32 kind, __u32 symbol, __u32 state,
+                                   __u64 run_queue) {
+  struct kgate_host_event* event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
   if (!event) {
     count(&counters, kind == KGATE_PROBE_API ? KGATE_LOST_API : KGATE_LOST_SCHED);
     return;
@@ -102,9 +108,9 @@ static __always_inline void submit(__u64 begin, __u64 end, __u32 thread, __u32 k
 }
 
 SEC("uprobe")
-int call_session(struct pt_regs *ctx) {
+int call_session(struct pt_regs* ctx) {
   __u32 thread = watched_thread();
-  __u64 *begin = bpf_session_cookie();
+  __u64* begin = bpf_session_cookie();
   __u32 symbol = (__u32)bpf_get_attach_cookie(ctx);
   if (!thread || !begin) return 1;  // no return probe either
   if (!bpf_session_is_return()) {
@@ -117,7 +123,7 @@ int call_session(struct pt_regs *ctx) {
 }
 
 SEC("uprobe")
-int call_entry(struct pt_regs *ctx) {
+int call_entry(struct pt_regs* ctx) {
   struct call_key key = {watched_thread(), (__u32)bpf_get_attach_cookie(ctx)};
   if (!key.thread) return 0;
   count(&hits, key.symbol);
@@ -127,11 +133,11 @@ int call_entry(struct pt_regs *ctx) {
 }
 
 SEC("uretprobe")
-int call_return(struct pt_regs *ctx) {
+int call_return(struct pt_regs* ctx) {
   __u64 now = bpf_ktime_get_ns();
   struct call_key key = {watched_thread(), (__u32)bpf_get_attach_cookie(ctx)};
   if (!key.thread) return 0;
-  __u64 *begin = bpf_map_lookup_elem(&open_calls, &key);
+  __u64* begin = bpf_map_lookup_elem(&open_calls, &key);
   if (!begin) {
     count(&counters, KGATE_UNMATCHED_RETURN);
     return 0;
@@ -142,13 +148,13 @@ int call_return(struct pt_regs *ctx) {
   return 0;
 }
 
-// `prev` is still `current` here. Only threads that were seen to leave are in `absences`, so that a look-up there is the filter
-// for everything else: the thread that comes back, the one that is woken.
+// `prev` is still `current` here. Only threads that were seen to leave are in `absences`, so that a look-up there is
+// the filter for everything else: the thread that comes back, the one that is woken.
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state) {
+int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_struct* next, unsigned int prev_state) {
   __u64 now = bpf_ktime_get_ns();
   __u32 id = next->pid;
-  struct absence *gone = bpf_map_lookup_elem(&absences, &id);
+  struct absence* gone = bpf_map_lookup_elem(&absences, &id);
   if (gone) {
     struct absence a = *gone;
     bpf_map_delete_elem(&absences, &id);
@@ -165,9 +171,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 }
 
 SEC("tp_btf/sched_wakeup")
-int BPF_PROG(on_wakeup, struct task_struct *task) {
+int BPF_PROG(on_wakeup, struct task_struct* task) {
   __u32 id = task->pid;
-  struct absence *gone = bpf_map_lookup_elem(&absences, &id);
+  struct absence* gone = bpf_map_lookup_elem(&absences, &id);
   if (gone && gone->woken == 0) gone->woken = bpf_ktime_get_ns();
   return 0;
 }

@@ -18,10 +18,11 @@ struct kgate_host_event {
   __u32 thread;     // in the pid namespace of the configuration
   __u32 state;      // off CPU: prev_state of sched_switch, 0 when preempted
   __u32 kind;
-  __u32 symbol;     // api: index that the attaching side gave as cookie
+  __u32 symbol;  // api: index that the attaching side gave as cookie
 };
 
-// Which process is watched. Namespaced, because kgate and its worker may live in a container while eBPF sees the whole machine.
+// Which process is watched. Namespaced, because kgate and its worker may live in a container while eBPF sees the whole
+// machine.
 struct kgate_probe_config {
   __u64 namespace_device, namespace_inode;  // of /proc/self/ns/pid
   __u32 process;                            // thread group id in that namespace

@@ -19,7 +19,8 @@
 
 // The object file, as the build compiled it from probes/host.bpf.c.
 asm(".section .rodata\n.balign 16\n"
-    ".globl kgate_bpf_object\nkgate_bpf_object:\n.incbin \"" KGATE_BPF_OBJECT "\"\n"
+    ".globl kgate_bpf_object\nkgate_bpf_object:\n.incbin \"" KGATE_BPF_OBJECT
+    "\"\n"
     ".globl kgate_bpf_object_end\nkgate_bpf_object_end:\n.byte 0\n.previous\n");
 extern "C" const char kgate_bpf_object[], kgate_bpf_object_end[];
 
@@ -35,8 +36,10 @@ struct MultiLinkAttributes {
   uint32_t count, multi_flags, pid, pad;
 };
 
-constexpr const char* kRightsHint = "Run kgate as root, or give it the rights: sudo setcap cap_bpf,cap_perfmon=ep $(command -v kgate)";
-constexpr const char* kKernelHint = "Tier T0 needs Linux 5.18 or newer with BTF, or pass --require-tier T2 to do without eBPF.";
+constexpr const char* kRightsHint =
+    "Run kgate as root, or give it the rights: sudo setcap cap_bpf,cap_perfmon=ep $(command -v kgate)";
+constexpr const char* kKernelHint =
+    "Tier T0 needs Linux 5.18 or newer with BTF, or pass --require-tier T2 to do without eBPF.";
 
 // libbpf reports through a process-wide callback; the last complaint of a call that failed says most.
 std::mutex complaint_mutex;
@@ -113,7 +116,8 @@ struct BpfProgram::State {
 
 std::optional<Failure> BpfProgram::State::load() {
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "kgate");
-  object = bpf_object__open_mem(kgate_bpf_object, static_cast<size_t>(kgate_bpf_object_end - kgate_bpf_object), &options);
+  object =
+      bpf_object__open_mem(kgate_bpf_object, static_cast<size_t>(kgate_bpf_object_end - kgate_bpf_object), &options);
   if (object == nullptr) return failure("cannot read the embedded eBPF object", errno);
   bool session = mode == Mode::session;
   bpf_program__set_autoload(program("call_session"), session);
@@ -121,7 +125,8 @@ std::optional<Failure> BpfProgram::State::load() {
   bpf_program__set_autoload(program("call_return"), !session);
   if (mode != Mode::perf)
     for (const char* name : {"call_session", "call_entry", "call_return"})
-      bpf_program__set_expected_attach_type(program(name), static_cast<bpf_attach_type>(session ? kTraceUprobeSession : kTraceUprobeMulti));
+      bpf_program__set_expected_attach_type(
+          program(name), static_cast<bpf_attach_type>(session ? kTraceUprobeSession : kTraceUprobeMulti));
   if (int error = bpf_object__load(object); error != 0) return failure("cannot load the eBPF programs", -error);
   hits = bpf_object__find_map_fd_by_name(object, "hits");
   counters = bpf_object__find_map_fd_by_name(object, "counters");
@@ -142,16 +147,18 @@ std::optional<Failure> BpfProgram::State::configure(int pid) {
   return {};
 }
 
-// Kernels before mid-2024 matched the pid of a uprobe_multi link against the thread, so that only the main thread's calls
-// were seen. The fix also refuses negative pids (libbpf tells them apart in the same way).
+// Kernels before mid-2024 matched the pid of a uprobe_multi link against the thread, so that only the main thread's
+// calls were seen. The fix also refuses negative pids (libbpf tells them apart in the same way).
 std::optional<Failure> BpfProgram::State::check_pid_filter() {
   int program_fd = bpf_program__fd(program(mode == Mode::session ? "call_session" : "call_entry"));
-  Fd link(link_create(program_fd, mode == Mode::session ? kTraceUprobeSession : kTraceUprobeMulti, "/", {0}, {0}, -1, false));
+  Fd link(link_create(program_fd, mode == Mode::session ? kTraceUprobeSession : kTraceUprobeMulti, "/", {0}, {0}, -1,
+                      false));
   if (!link && errno == EINVAL) return {};
   return Failure{"this kernel's uprobe_multi filters by thread, not by process", "eBPF", kKernelHint};
 }
 
-std::optional<Failure> BpfProgram::State::attach_calls(int pid, const std::string& binary, const std::vector<ProbeSymbol>& symbols) {
+std::optional<Failure> BpfProgram::State::attach_calls(int pid, const std::string& binary,
+                                                       const std::vector<ProbeSymbol>& symbols) {
   if (mode == Mode::perf) return attach_perf(pid, binary, symbols);
   if (auto problem = check_pid_filter()) return problem;
   std::vector<uint64_t> offsets, cookies;
@@ -166,19 +173,21 @@ std::optional<Failure> BpfProgram::State::attach_calls(int pid, const std::strin
     return fd >= 0;
   };
   // Return before entry: a call that is under way meanwhile is then missed whole, not halved.
-  bool ok = mode == Mode::session ? add("call_session", kTraceUprobeSession, false)
-                                  : add("call_return", kTraceUprobeMulti, true) && add("call_entry", kTraceUprobeMulti, false);
+  bool ok = mode == Mode::session
+                ? add("call_session", kTraceUprobeSession, false)
+                : add("call_return", kTraceUprobeMulti, true) && add("call_entry", kTraceUprobeMulti, false);
   if (!ok) return failure("cannot attach uprobes to " + binary, errno);
   return {};
 }
 
-std::optional<Failure> BpfProgram::State::attach_perf(int pid, const std::string& binary, const std::vector<ProbeSymbol>& symbols) {
+std::optional<Failure> BpfProgram::State::attach_perf(int pid, const std::string& binary,
+                                                      const std::vector<ProbeSymbol>& symbols) {
   for (bool on_return : {true, false}) {
     for (size_t i = 0; i < symbols.size(); ++i) {
       if (symbols[i].cost == ProbeSymbol::Cost::single_step) continue;
       LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = i, .retprobe = on_return);
-      bpf_link* link = bpf_program__attach_uprobe_opts(program(on_return ? "call_return" : "call_entry"), pid, binary.c_str(),
-                                                       symbols[i].file_offset, &options);
+      bpf_link* link = bpf_program__attach_uprobe_opts(program(on_return ? "call_return" : "call_entry"), pid,
+                                                       binary.c_str(), symbols[i].file_offset, &options);
       if (link == nullptr) return failure("cannot attach a uprobe to " + symbols[i].name, errno);
       links.push_back(link);
     }
@@ -200,16 +209,16 @@ int BpfProgram::State::on_event(void* state, void* data, size_t size) {
   if (size < sizeof(kgate_host_event)) return 0;
   const auto* event = static_cast<const kgate_host_event*>(data);
   HostEventKind kind = event->kind == KGATE_PROBE_API ? HostEventKind::api : HostEventKind::off_cpu;
-  self->sink->push_back({kind, static_cast<uint16_t>(event->symbol), event->thread, event->begin, event->end, event->state,
-                         event->run_queue});
+  self->sink->push_back({kind, static_cast<uint16_t>(event->symbol), event->thread, event->begin, event->end,
+                         event->state, event->run_queue});
   return 0;
 }
 
 BpfProgram::BpfProgram(std::unique_ptr<State> state) : state_(std::move(state)) {}
 BpfProgram::~BpfProgram() = default;
 
-Result<std::unique_ptr<BpfProgram>> BpfProgram::attach(int pid, const std::string& binary, const std::vector<ProbeSymbol>& symbols,
-                                                       Mode mode) {
+Result<std::unique_ptr<BpfProgram>> BpfProgram::attach(int pid, const std::string& binary,
+                                                       const std::vector<ProbeSymbol>& symbols, Mode mode) {
   if (symbols.size() > KGATE_MAX_SYMBOLS) return Failure{"more symbols than the probes can count", binary, {}};
   libbpf_set_print(keep_complaint);
   auto state = std::make_unique<State>();
@@ -222,7 +231,8 @@ Result<std::unique_ptr<BpfProgram>> BpfProgram::attach(int pid, const std::strin
 }
 
 // What is missing for the best way is what is worth telling, unless rights are the problem everywhere.
-Result<std::unique_ptr<BpfProgram>> BpfProgram::attach(int pid, const std::string& binary, const std::vector<ProbeSymbol>& symbols) {
+Result<std::unique_ptr<BpfProgram>> BpfProgram::attach(int pid, const std::string& binary,
+                                                       const std::vector<ProbeSymbol>& symbols) {
   std::optional<Failure> first;
   for (Mode mode : {Mode::session, Mode::multi, Mode::perf}) {
     auto attached = attach(pid, binary, symbols, mode);
@@ -244,9 +254,12 @@ uint64_t BpfProgram::counter(uint32_t which) const { return state_->sum(state_->
 
 const char* attach_name(BpfProgram::Mode mode) {
   switch (mode) {
-    case BpfProgram::Mode::session: return "uprobe_multi session";
-    case BpfProgram::Mode::multi: return "uprobe_multi";
-    case BpfProgram::Mode::perf: break;
+    case BpfProgram::Mode::session:
+      return "uprobe_multi session";
+    case BpfProgram::Mode::multi:
+      return "uprobe_multi";
+    case BpfProgram::Mode::perf:
+      break;
   }
   return "perf uprobe";
 }

@@ -1,8 +1,8 @@
 // The embedded eBPF object, loaded and attached: the one place that speaks to libbpf and to bpf(2).
 //
-// Three ways to attach, best first: uprobe_multi in session mode (kernel 6.13), uprobe_multi entry and return (6.6, both need only
-// CAP_BPF and CAP_PERFMON), perf uprobes (need CAP_SYS_ADMIN on most kernels). libbpf 1.1 knows only the last, so the links of
-// the first two are made by bpf(2) itself.
+// Three ways to attach, best first: uprobe_multi in session mode (kernel 6.13), uprobe_multi entry and return (6.6,
+// both need only CAP_BPF and CAP_PERFMON), perf uprobes (need CAP_SYS_ADMIN on most kernels). libbpf 1.1 knows only the
+// last, so the links of the first two are made by bpf(2) itself.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,18 @@ class BpfProgram {
   enum class Mode { session, multi, perf };
 
   // Probes `symbols` (single-step ones are left out; the index is the cookie) of `binary` in process `pid`.
-  static Result<std::unique_ptr<BpfProgram>> attach(int pid, const std::string& binary, const std::vector<ProbeSymbol>& symbols);
+  static Result<std::unique_ptr<BpfProgram>> attach(int pid, const std::string& binary,
+                                                    const std::vector<ProbeSymbol>& symbols);
   // One way only: for tests and for doctor.
-  static Result<std::unique_ptr<BpfProgram>> attach(int pid, const std::string& binary, const std::vector<ProbeSymbol>& symbols,
-                                                    Mode mode);
+  static Result<std::unique_ptr<BpfProgram>> attach(int pid, const std::string& binary,
+                                                    const std::vector<ProbeSymbol>& symbols, Mode mode);
   ~BpfProgram();
 
   Mode mode() const;
   // Empties the ring buffer into `events`; not from two threads at once.
   void drain(std::vector<HostEvent>* events);
   uint64_t hits(uint32_t symbol) const;
-  uint64_t counter(uint32_t which) const;   // KGATE_LOST_API ...
+  uint64_t counter(uint32_t which) const;  // KGATE_LOST_API ...
 
  private:
   struct State;

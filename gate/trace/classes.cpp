@@ -1,5 +1,5 @@
-// Assignment happens block by block; within one block the order is by frequency and then by index, so that the same records
-// always give the same classes.
+// Assignment happens block by block; within one block the order is by frequency and then by index, so that the same
+// records always give the same classes.
 #include "trace/classes.h"
 
 #include <algorithm>
@@ -35,7 +35,8 @@ uint32_t LaunchClasses::class_for(const LaunchShape& shape) {
     int size = log2_threads(shape);
     auto [at, added] = pools_.try_emplace({shape.kernel_id, size}, next);
     if (!added) return by_shape_[shape] = at->second;
-    classes_.push_back({shape.kernel_name, shape.kernel_name + " others with 2^" + std::to_string(size) + " threads", true});
+    classes_.push_back(
+        {shape.kernel_name, shape.kernel_name + " others with 2^" + std::to_string(size) + " threads", true});
   }
   return by_shape_[shape] = next;
 }

@@ -1,9 +1,9 @@
 // Launch classes: launches that do the same amount of work, so that their times may be put together.
 //
-// A class belongs to a launch of the *workload*, not to what an arm runs in its place: both arms' samples of one class are then
-// comparable although their kernels, grids and blocks differ. Its key is what the lowest arm launches there: (kernel_id, grid,
-// block, shared bytes). A kernel has at most 16 classes, the most frequent first; the rest are pooled by the power of two of
-// their thread count.
+// A class belongs to a launch of the *workload*, not to what an arm runs in its place: both arms' samples of one class
+// are then comparable although their kernels, grids and blocks differ. Its key is what the lowest arm launches there:
+// (kernel_id, grid, block, shared bytes). A kernel has at most 16 classes, the most frequent first; the rest are pooled
+// by the power of two of their thread count.
 #pragma once
 
 #include <array>
@@ -46,8 +46,8 @@ class LaunchClasses {
   std::vector<LaunchClass> classes_;
   std::unordered_map<uint32_t, uint32_t> by_launch_;
   std::map<LaunchShape, uint32_t> by_shape_;
-  std::map<std::pair<std::string, int>, uint32_t> pools_;   // (kernel_id, log2 threads)
-  std::map<std::string, size_t> used_;                      // classes of a kernel_id
+  std::map<std::pair<std::string, int>, uint32_t> pools_;  // (kernel_id, log2 threads)
+  std::map<std::string, size_t> used_;                     // classes of a kernel_id
 };
 
 }  // namespace kgate::trace

@@ -1,6 +1,6 @@
-// The order of CUPTI's calls is the point of this file: each step that comes too late or twice has lost somebody's records
-// (docs/tracing.md says which). Attributes and the timestamp callback come before the buffer callbacks, those before the kinds,
-// and all of it before cuInit. There is no finalize: the worker flushes, counts and _exits.
+// The order of CUPTI's calls is the point of this file: each step that comes too late or twice has lost somebody's
+// records (docs/tracing.md says which). Attributes and the timestamp callback come before the buffer callbacks, those
+// before the kinds, and all of it before cuInit. There is no finalize: the worker flushes, counts and _exits.
 #include "trace/collector.h"
 
 #include <time.h>
@@ -63,7 +63,8 @@ std::optional<Failure> find_other_subscriber(const CuptiLibrary& cupti) {
   CUpti_SubscriberHandle handle = nullptr;
   CUptiResult result = cupti.cuptiSubscribe_v2(&handle, on_callback, nullptr, &parameters);
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-    return Failure{"another tool uses CUPTI in this process: " + (other[0] ? sanitize(other, 100) : std::string("it gives no name")),
+    return Failure{"another tool uses CUPTI in this process: " +
+                       (other[0] ? sanitize(other, 100) : std::string("it gives no name")),
                    cupti.path, "Run kgate outside of other profilers and debuggers."};
   if (result != CUPTI_SUCCESS) return Failure{"cuptiSubscribe_v2: " + cupti.describe(result), cupti.path, {}};
   cupti.cuptiUnsubscribe(handle);
@@ -72,21 +73,30 @@ std::optional<Failure> find_other_subscriber(const CuptiLibrary& cupti) {
 
 std::optional<Failure> set_up(const CuptiLibrary& cupti) {
   auto failed = [&](const std::string& call, CUptiResult result) {
-    return Failure{call + ": " + cupti.describe(result), cupti.path, "Run kgate doctor; tracing needs the driver's CUPTI support."};
+    return Failure{call + ": " + cupti.describe(result), cupti.path,
+                   "Run kgate doctor; tracing needs the driver's CUPTI support."};
   };
-  if (CUptiResult r = cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)) return failed("cuptiSetThreadIdType", r);
-  if (CUptiResult r = cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns)) return failed("cuptiActivityRegisterTimestampCallback", r);
-  for (CUpti_ActivityAttribute attribute : {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER}) {
+  if (CUptiResult r = cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM))
+    return failed("cuptiSetThreadIdType", r);
+  if (CUptiResult r = cupti.cuptiActivityRegisterTimestampCallback(monotonic_ns))
+    return failed("cuptiActivityRegisterTimestampCallback", r);
+  for (CUpti_ActivityAttribute attribute :
+       {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER}) {
     uint8_t on = 1;
     size_t size = sizeof on;
-    if (CUptiResult r = cupti.cuptiActivitySetAttribute(attribute, &size, &on)) return failed("cuptiActivitySetAttribute", r);
+    if (CUptiResult r = cupti.cuptiActivitySetAttribute(attribute, &size, &on))
+      return failed("cuptiActivitySetAttribute", r);
   }
-  if (CUptiResult r = cupti.cuptiActivityRegisterCallbacks(on_request, on_complete)) return failed("cuptiActivityRegisterCallbacks", r);
-  for (CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-                                  CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET})
-    if (CUptiResult r = cupti.cuptiActivityEnable(kind)) return failed("cuptiActivityEnable(" + std::to_string(kind) + ")", r);
+  if (CUptiResult r = cupti.cuptiActivityRegisterCallbacks(on_request, on_complete))
+    return failed("cuptiActivityRegisterCallbacks", r);
+  for (CUpti_ActivityKind kind :
+       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+        CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET})
+    if (CUptiResult r = cupti.cuptiActivityEnable(kind))
+      return failed("cuptiActivityEnable(" + std::to_string(kind) + ")", r);
   if (cupti.cuptiActivityEnableAllSyncRecords != nullptr)
-    if (CUptiResult r = cupti.cuptiActivityEnableAllSyncRecords(1)) return failed("cuptiActivityEnableAllSyncRecords", r);
+    if (CUptiResult r = cupti.cuptiActivityEnableAllSyncRecords(1))
+      return failed("cuptiActivityEnableAllSyncRecords", r);
   return {};
 }
 
@@ -120,8 +130,8 @@ struct CuptiCollector::State {
   CollectorHealth health;
   std::optional<Bracket> begin;
   std::unordered_map<std::string, uint32_t, TextHash, std::equal_to<>> names;
-  RecordWriter::Stage stage{2 * CuptiBuffers::kBytes};   // a wire record is no longer than CUPTI's
-  uint64_t forced_candidates = 0;                        // records that describe the application's work
+  RecordWriter::Stage stage{2 * CuptiBuffers::kBytes};  // a wire record is no longer than CUPTI's
+  uint64_t forced_candidates = 0;                       // records that describe the application's work
   bool finished = false;
 
   void flush(RecordWriter& writer, uint32_t round, uint32_t flag);
@@ -137,8 +147,8 @@ struct CuptiCollector::State {
   }
 };
 
-// The text is copied at once: it belongs to CUPTI, and to a module that may go away. Known by content, since a reloaded module
-// may have another name at the same address.
+// The text is copied at once: it belongs to CUPTI, and to a module that may go away. Known by content, since a reloaded
+// module may have another name at the same address.
 uint32_t CuptiCollector::State::name_id(RecordWriter& writer, const char* name) {
   if (name == nullptr) return 0;
   std::string_view text(name, strnlen(name, wire::kMaxNameBytes));
@@ -155,11 +165,22 @@ void CuptiCollector::State::take(RecordWriter& writer, uint32_t round, const CUp
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& k = *reinterpret_cast<const CUpti_ActivityKernel10*>(record);
       auto u32 = [](int32_t value) { return static_cast<uint32_t>(value); };
-      wire::KernelRecord out{{}, k.start, k.end, k.correlationId, name_id(writer, k.name),
-                             {u32(k.gridX), u32(k.gridY), u32(k.gridZ)}, {u32(k.blockX), u32(k.blockY), u32(k.blockZ)},
-                             u32(k.staticSharedMemory), u32(k.dynamicSharedMemory), k.localMemoryPerThread,
-                             k.registersPerThread, 0, k.streamId, k.contextId,
-                             static_cast<uint32_t>(k.graphNodeId), static_cast<uint32_t>(k.graphNodeId >> 32)};
+      wire::KernelRecord out{{},
+                             k.start,
+                             k.end,
+                             k.correlationId,
+                             name_id(writer, k.name),
+                             {u32(k.gridX), u32(k.gridY), u32(k.gridZ)},
+                             {u32(k.blockX), u32(k.blockY), u32(k.blockZ)},
+                             u32(k.staticSharedMemory),
+                             u32(k.dynamicSharedMemory),
+                             k.localMemoryPerThread,
+                             k.registersPerThread,
+                             0,
+                             k.streamId,
+                             k.contextId,
+                             static_cast<uint32_t>(k.graphNodeId),
+                             static_cast<uint32_t>(k.graphNodeId >> 32)};
       return put(wire::Kind::kernel, round, out);
     }
     case CUPTI_ACTIVITY_KIND_DRIVER: {
@@ -187,7 +208,8 @@ void CuptiCollector::State::take(RecordWriter& writer, uint32_t round, const CUp
       wire::OverheadRecord out{{}, o.start, o.end, o.overheadKind, o.objectId[1]};
       return put(wire::Kind::overhead, round, out);
     }
-    default: ++health.unknown_records;
+    default:
+      ++health.unknown_records;
   }
 }
 
@@ -215,7 +237,8 @@ Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string&
   if (!cupti) return cupti.failure();
   if (auto other = find_other_subscriber(*cupti)) return *other;
   if (started.exchange(true))
-    return Failure{"this process has had a CUPTI session already", library, "Use a fresh worker: records of a second session are wrong."};
+    return Failure{"this process has had a CUPTI session already", library,
+                   "Use a fresh worker: records of a second session are wrong."};
   auto* buffers = new CuptiBuffers;
   if (!buffers->mapped()) return Failure{"no memory for CUPTI's buffers", library, {}};
   owner = getpid();

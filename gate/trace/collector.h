@@ -1,7 +1,8 @@
-// CUPTI activity collection inside the worker (real CUPTI, or the virtual GPU's own export of it). One session a process, in
-// the order that the notes in docs/tracing.md demand; never finalised: flush, count, _exit.
+// CUPTI activity collection inside the worker (real CUPTI, or the virtual GPU's own export of it). One session a
+// process, in the order that the notes in docs/tracing.md demand; never finalised: flush, count, _exit.
 //
-// Enters: the driver library's kind. Leaves: records in a RecordWriter::Stage and CollectorHealth. No lock is held over a CUPTI call.
+// Enters: the driver library's kind. Leaves: records in a RecordWriter::Stage and CollectorHealth. No lock is held over
+// a CUPTI call.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +15,21 @@
 namespace kgate {
 
 struct CollectorHealth {
-  std::string library;                 // the CUPTI that was loaded
+  std::string library;  // the CUPTI that was loaded
   uint32_t cupti_version = 0;
-  uint64_t dropped = 0;                // cuptiActivityGetNumDroppedRecords, summed
-  uint64_t forced = 0;                 // records that only a forced flush gave up
-  uint64_t invalid_times = 0;          // end < start, or both 0
+  uint64_t dropped = 0;        // cuptiActivityGetNumDroppedRecords, summed
+  uint64_t forced = 0;         // records that only a forced flush gave up
+  uint64_t invalid_times = 0;  // end < start, or both 0
   uint64_t unknown_records = 0;
-  uint64_t buffers_exhausted = 0;      // requests that found the pool empty
-  int64_t clock_offset_begin = 0, clock_offset_end = 0;   // cuptiGetTimestamp − CLOCK_MONOTONIC, ns
-  uint64_t clock_half_width = 0;       // the larger of the two brackets' half-widths, ns
+  uint64_t buffers_exhausted = 0;                        // requests that found the pool empty
+  int64_t clock_offset_begin = 0, clock_offset_end = 0;  // cuptiGetTimestamp − CLOCK_MONOTONIC, ns
+  uint64_t clock_half_width = 0;                         // the larger of the two brackets' half-widths, ns
 };
 
 class CuptiCollector {
  public:
-  // `library`: path of libcupti, or of libkgate_vgpu.so. Call before cuInit. Throws nothing: no CUPTI is a Failure with a hint.
+  // `library`: path of libcupti, or of libkgate_vgpu.so. Call before cuInit. Throws nothing: no CUPTI is a Failure with
+  // a hint.
   static Result<std::unique_ptr<CuptiCollector>> start(const std::string& library);
   ~CuptiCollector();
 

@@ -1,8 +1,8 @@
-// The buffers that CUPTI fills. All of them exist, and are touched, before the first kind is enabled: CUPTI asks for one in
-// the middle of the application's call, and whatever that costs is charged to the launch that is being measured.
+// The buffers that CUPTI fills. All of them exist, and are touched, before the first kind is enabled: CUPTI asks for
+// one in the middle of the application's call, and whatever that costs is charged to the launch that is being measured.
 //
-// Taking and giving is one atomic operation on a bit a buffer; no lock, no allocation. CUPTI is never given a null buffer
-// (versions crash on it): when the pool is empty it gets one whose content is thrown away, and that is counted.
+// Taking and giving is one atomic operation on a bit a buffer; no lock, no allocation. CUPTI is never given a null
+// buffer (versions crash on it): when the pool is empty it gets one whose content is thrown away, and that is counted.
 #pragma once
 
 #include <array>
@@ -25,7 +25,8 @@ class CuptiBuffers {
   void request(uint8_t** buffer, size_t* size);
   void complete(gpu::CUcontext context, uint32_t stream, uint8_t* buffer, size_t valid);
 
-  // From the draining thread: calls `take(data, valid bytes, context, stream)` for each completed buffer and makes it free again.
+  // From the draining thread: calls `take(data, valid bytes, context, stream)` for each completed buffer and makes it
+  // free again.
   template <typename Take>
   void drain(Take take) {
     for (uint64_t ready = completed_.exchange(0, std::memory_order_acquire); ready != 0; ready &= ready - 1) {
@@ -45,7 +46,7 @@ class CuptiBuffers {
   };
   void recycle(size_t index);
 
-  uint8_t* memory_ = nullptr;   // kCount * kBytes, then the discard buffers; never unmapped: CUPTI may come late
+  uint8_t* memory_ = nullptr;  // kCount * kBytes, then the discard buffers; never unmapped: CUPTI may come late
   std::atomic<uint64_t> free_{~uint64_t{0}}, completed_{0};
   std::array<Slot, kCount> slots_;
   std::atomic<uint64_t> exhausted_{0};

@@ -15,7 +15,8 @@ namespace trace {
 
 namespace {
 
-constexpr const char* kHint = "Set KGATE_CUPTI to libcupti.so.13 of a CUDA 13 toolkit (doctor shows which one is found).";
+constexpr const char* kHint =
+    "Set KGATE_CUPTI to libcupti.so.13 of a CUDA 13 toolkit (doctor shows which one is found).";
 
 // 13.0 update 1 says 130001; before CUDA 13 the numbers ran 27, 28 (12.9) and below.
 std::string version_text(uint32_t version) {
@@ -27,7 +28,8 @@ std::string version_text(uint32_t version) {
 
 std::string CuptiLibrary::describe(gpu::CUptiResult result) const {
   const char* text = nullptr;
-  if (cuptiGetResultString == nullptr || cuptiGetResultString(result, &text) != gpu::CUPTI_SUCCESS || text == nullptr) text = "error";
+  if (cuptiGetResultString == nullptr || cuptiGetResultString(result, &text) != gpu::CUPTI_SUCCESS || text == nullptr)
+    text = "error";
   return sanitize(text, 100) + " (" + std::to_string(result) + ")";
 }
 
@@ -43,7 +45,7 @@ Result<CuptiLibrary> load_cupti(const std::string& path) {
 #define KGATE_RESOLVE(name, parameters) \
   library.name = reinterpret_cast<gpu::CUptiResult(*) parameters>(dlsym(handle, #name));
 #define KGATE_REQUIRE(name, parameters) \
-  KGATE_RESOLVE(name, parameters) \
+  KGATE_RESOLVE(name, parameters)       \
   if (library.name == nullptr) missing = #name;
   KGATE_CUPTI_CALLS(KGATE_REQUIRE)
   KGATE_CUPTI_OPTIONAL_CALLS(KGATE_RESOLVE)
@@ -51,9 +53,11 @@ Result<CuptiLibrary> load_cupti(const std::string& path) {
 #undef KGATE_RESOLVE
   if (!missing.empty()) return Failure{"not a CUPTI that kgate can use: it lacks " + missing, path, kHint};
   gpu::CUptiResult result = library.cuptiGetVersion(&library.version);
-  if (result != gpu::CUPTI_SUCCESS) return Failure{"CUPTI does not tell its version: " + library.describe(result), path, kHint};
+  if (result != gpu::CUPTI_SUCCESS)
+    return Failure{"CUPTI does not tell its version: " + library.describe(result), path, kHint};
   if (library.version / 10'000 != gpu::kCuptiVersion / 10'000)
-    return Failure{version_text(library.version) + " writes records that this kgate cannot read: it needs CUPTI 13", path, kHint};
+    return Failure{version_text(library.version) + " writes records that this kgate cannot read: it needs CUPTI 13",
+                   path, kHint};
   return library;
 }
 
@@ -62,7 +66,8 @@ Result<CuptiLibrary> load_cupti(const std::string& path) {
 std::string find_cupti() {
   namespace fs = std::filesystem;
   constexpr const char* kName = "libcupti.so.13";
-  if (const char* chosen = std::getenv("KGATE_CUPTI")) return chosen;  // a wrong one is reported by start(), not passed over
+  if (const char* chosen = std::getenv("KGATE_CUPTI"))
+    return chosen;  // a wrong one is reported by start(), not passed over
   std::vector<fs::path> toolkits;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char* home = std::getenv(variable)) toolkits.emplace_back(home);

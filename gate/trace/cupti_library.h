@@ -7,23 +7,23 @@
 #include "support/error.h"
 
 // X(name, parameters): calls without which nothing works.
-#define KGATE_CUPTI_CALLS(X)                                                                                          \
-  X(cuptiGetVersion, (uint32_t*))                                                                                     \
-  X(cuptiGetResultString, (gpu::CUptiResult, const char**))                                                           \
-  X(cuptiGetTimestamp, (uint64_t*))                                                                                   \
-  X(cuptiSetThreadIdType, (unsigned))                                                                                 \
+#define KGATE_CUPTI_CALLS(X)                                                                                         \
+  X(cuptiGetVersion, (uint32_t*))                                                                                    \
+  X(cuptiGetResultString, (gpu::CUptiResult, const char**))                                                          \
+  X(cuptiGetTimestamp, (uint64_t*))                                                                                  \
+  X(cuptiSetThreadIdType, (unsigned))                                                                                \
   X(cuptiActivityRegisterCallbacks, (gpu::CUpti_BuffersCallbackRequestFunc, gpu::CUpti_BuffersCallbackCompleteFunc)) \
-  X(cuptiActivityRegisterTimestampCallback, (gpu::CUpti_TimestampCallbackFunc))                                       \
-  X(cuptiActivityEnable, (gpu::CUpti_ActivityKind))                                                                   \
-  X(cuptiActivitySetAttribute, (gpu::CUpti_ActivityAttribute, size_t*, void*))                                        \
-  X(cuptiActivityFlushAll, (uint32_t))                                                                                \
-  X(cuptiActivityGetNumDroppedRecords, (gpu::CUcontext, uint32_t, size_t*))                                           \
+  X(cuptiActivityRegisterTimestampCallback, (gpu::CUpti_TimestampCallbackFunc))                                      \
+  X(cuptiActivityEnable, (gpu::CUpti_ActivityKind))                                                                  \
+  X(cuptiActivitySetAttribute, (gpu::CUpti_ActivityAttribute, size_t*, void*))                                       \
+  X(cuptiActivityFlushAll, (uint32_t))                                                                               \
+  X(cuptiActivityGetNumDroppedRecords, (gpu::CUcontext, uint32_t, size_t*))                                          \
   X(cuptiActivityGetNextRecord, (uint8_t*, size_t, gpu::CUpti_Activity**))
 
 // Calls that may be missing.
-#define KGATE_CUPTI_OPTIONAL_CALLS(X)                                                                                  \
+#define KGATE_CUPTI_OPTIONAL_CALLS(X)                                                                                \
   X(cuptiSubscribe_v2, (gpu::CUpti_SubscriberHandle*, gpu::CUpti_CallbackFunc, void*, gpu::CUpti_SubscriberParams*)) \
-  X(cuptiUnsubscribe, (gpu::CUpti_SubscriberHandle))                                                                   \
+  X(cuptiUnsubscribe, (gpu::CUpti_SubscriberHandle))                                                                 \
   X(cuptiActivityEnableAllSyncRecords, (uint8_t))
 
 namespace kgate::trace {

@@ -1,5 +1,5 @@
-// Traces may come from elsewhere: a connection is opened in defensive mode, does not trust the schema it finds, and limits
-// what a statement may build.
+// Traces may come from elsewhere: a connection is opened in defensive mode, does not trust the schema it finds, and
+// limits what a statement may build.
 #include "trace/database.h"
 
 #include <sqlite3.h>
@@ -10,7 +10,8 @@ void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handl
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 Result<Database> Database::open(const std::filesystem::path& path, Mode mode) {
-  int flags = SQLITE_OPEN_NOMUTEX | (mode == Mode::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+  int flags =
+      SQLITE_OPEN_NOMUTEX | (mode == Mode::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
   sqlite3* raw = nullptr;
   int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database database;
@@ -30,7 +31,8 @@ Result<Database> Database::open(const std::filesystem::path& path, Mode mode) {
 void Database::fail() const {
   std::string text = sqlite3_errmsg(get());
   if (mode_ == Mode::create)
-    throw Error(Exit::environment, "cannot write the trace: " + text, path_, "Check the free space and the rights of its folder.");
+    throw Error(Exit::environment, "cannot write the trace: " + text, path_,
+                "Check the free space and the rights of its folder.");
   throw Error(Exit::bad_input, "damaged trace: " + text, path_);
 }
 
@@ -45,7 +47,8 @@ int64_t Database::number(const std::string& sql) const {
 
 Statement::Statement(const Database& database, std::string_view sql) : database_(&database) {
   sqlite3_stmt* raw = nullptr;
-  if (sqlite3_prepare_v3(database.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &raw, nullptr) != SQLITE_OK)
+  if (sqlite3_prepare_v3(database.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &raw,
+                         nullptr) != SQLITE_OK)
     database.fail();
   handle_.reset(raw);
 }

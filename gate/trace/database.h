@@ -1,4 +1,5 @@
-// SQLite as the trace store needs it: an owned connection, prepared statements that bind by type, failures as kgate::Error.
+// SQLite as the trace store needs it: an owned connection, prepared statements that bind by type, failures as
+// kgate::Error.
 #pragma once
 
 #include <cstdint>
@@ -60,15 +61,21 @@ class Statement {
  private:
   template <typename T>
   void bind(int index, const T& value) {
-    if constexpr (std::is_same_v<T, std::nullopt_t>) bind_null(index);
-    else if constexpr (std::is_floating_point_v<T>) bind_real(index, value);
-    else if constexpr (std::is_integral_v<T>) bind_integer(index, static_cast<int64_t>(value));
-    else bind_text(index, value);
+    if constexpr (std::is_same_v<T, std::nullopt_t>)
+      bind_null(index);
+    else if constexpr (std::is_floating_point_v<T>)
+      bind_real(index, value);
+    else if constexpr (std::is_integral_v<T>)
+      bind_integer(index, static_cast<int64_t>(value));
+    else
+      bind_text(index, value);
   }
   template <typename T>
   void bind(int index, const std::optional<T>& value) {
-    if (value) bind(index, *value);
-    else bind_null(index);
+    if (value)
+      bind(index, *value);
+    else
+      bind_null(index);
   }
   void bind_null(int index);
   void bind_integer(int index, int64_t value);

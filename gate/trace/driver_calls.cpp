@@ -1,5 +1,5 @@
-// The names come from gpu/cupti_abi.h; allocation calls that kgate itself never makes are added, because a workload's app may.
-// Callback ids are those of CUPTI 13.0's cupti_driver_cbid.h.
+// The names come from gpu/cupti_abi.h; allocation calls that kgate itself never makes are added, because a workload's
+// app may. Callback ids are those of CUPTI 13.0's cupti_driver_cbid.h.
 #include "trace/driver_calls.h"
 
 #include <mutex>
@@ -14,20 +14,34 @@ namespace {
 
 const char* allocation_name(uint32_t cbid) {
   switch (cbid) {
-    case 31: return "cuMemAllocPitch";
-    case 37: return "cuMemAllocHost";
-    case 39: return "cuMemHostAlloc";
-    case 87: return "cuArrayCreate";
-    case 244: return "cuMemAllocPitch_v2";
-    case 271: return "cuMemHostAlloc_v2";
-    case 272: return "cuArrayCreate_v2";
-    case 371: return "cuMemAllocManaged";
-    case 549: return "cuMemCreate";
-    case 598: return "cuMemAllocAsync";
-    case 599: return "cuMemAllocAsync_ptsz";
-    case 611: return "cuMemAllocFromPoolAsync";
-    case 612: return "cuMemAllocFromPoolAsync_ptsz";
-    default: return nullptr;
+    case 31:
+      return "cuMemAllocPitch";
+    case 37:
+      return "cuMemAllocHost";
+    case 39:
+      return "cuMemHostAlloc";
+    case 87:
+      return "cuArrayCreate";
+    case 244:
+      return "cuMemAllocPitch_v2";
+    case 271:
+      return "cuMemHostAlloc_v2";
+    case 272:
+      return "cuArrayCreate_v2";
+    case 371:
+      return "cuMemAllocManaged";
+    case 549:
+      return "cuMemCreate";
+    case 598:
+      return "cuMemAllocAsync";
+    case 599:
+      return "cuMemAllocAsync_ptsz";
+    case 611:
+      return "cuMemAllocFromPoolAsync";
+    case 612:
+      return "cuMemAllocFromPoolAsync_ptsz";
+    default:
+      return nullptr;
   }
 }
 
@@ -50,8 +64,8 @@ DriverCall classify(uint32_t cbid) {
   const char* name = gpu::driver_cbid_name(cbid);
   call.name = name ? name : "driver call " + std::to_string(cbid);
   call.is_launch = is_launch_cbid(cbid);
-  call.is_sync = one_of(call.name, {"cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuMemcpy", "cuMemcpyHtoD",
-                                    "cuMemcpyDtoH"});
+  call.is_sync = one_of(call.name, {"cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuMemcpy",
+                                    "cuMemcpyHtoD", "cuMemcpyDtoH"});
   call.is_alloc = one_of(call.name, {"cuMemAlloc", "cuMemAllocHost"});
   return call;
 }
@@ -68,8 +82,10 @@ bool is_launch_cbid(uint32_t cbid) {
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz:
     case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:
-    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz: return true;
-    default: return false;
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -7,9 +7,10 @@
 namespace kgate::trace {
 
 struct DriverCall {
-  std::string name;     // "cuLaunchKernel"; "driver call 1234" for an id that kgate has no name for
+  std::string name;  // "cuLaunchKernel"; "driver call 1234" for an id that kgate has no name for
   bool is_launch = false;
-  bool is_sync = false;   // the host waits for the device: synchronise calls and the copies that are blocking by definition
+  bool is_sync =
+      false;  // the host waits for the device: synchronise calls and the copies that are blocking by definition
   bool is_alloc = false;
 };
 

@@ -1,5 +1,5 @@
-// Each aggregate keeps its values in a heap object whose pointer lies in SQLite's zeroed context. A window that slides removes
-// values by search; a frame that does not move answers from the last result.
+// Each aggregate keeps its values in a heap object whose pointer lies in SQLite's zeroed context. A window that slides
+// removes values by search; a frame that does not move answers from the last result.
 #include "trace/functions.h"
 
 #include <sqlite3.h>
@@ -52,10 +52,17 @@ double percent_of(sqlite3_context* context, int count, sqlite3_value** arguments
 
 bool read_value(sqlite3_context* context, sqlite3_value* argument, Value* value) {
   switch (sqlite3_value_type(argument)) {
-    case SQLITE_INTEGER: *value = {false, sqlite3_value_int64(argument), 0}; return true;
-    case SQLITE_FLOAT: *value = {true, 0, sqlite3_value_double(argument)}; return true;
-    case SQLITE_NULL: return false;
-    default: sqlite3_result_error(context, "percentiles are of numbers, not of text or blobs", -1); return false;
+    case SQLITE_INTEGER:
+      *value = {false, sqlite3_value_int64(argument), 0};
+      return true;
+    case SQLITE_FLOAT:
+      *value = {true, 0, sqlite3_value_double(argument)};
+      return true;
+    case SQLITE_NULL:
+      return false;
+    default:
+      sqlite3_result_error(context, "percentiles are of numbers, not of text or blobs", -1);
+      return false;
   }
 }
 
@@ -97,8 +104,10 @@ void current_value(sqlite3_context* context) {
     values->result = values->values[static_cast<size_t>(index)];
     values->fresh = true;
   }
-  if (values->result.is_real) sqlite3_result_double(context, values->result.real);
-  else sqlite3_result_int64(context, values->result.integer);
+  if (values->result.is_real)
+    sqlite3_result_double(context, values->result.real);
+  else
+    sqlite3_result_int64(context, values->result.integer);
 }
 
 void final_value(sqlite3_context* context) {
@@ -120,11 +129,11 @@ void register_functions(const Database& database) {
   static constexpr Fixed kFixed[] = {{"p50", 50}, {"p90", 90}, {"p95", 95}, {"p99", 99}, {"p999", 99.9}};
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
   for (const Fixed& fixed : kFixed)
-    if (sqlite3_create_window_function(database.get(), fixed.name, 1, kFlags, const_cast<double*>(&fixed.percent), add_value,
-                                       final_value, current_value, remove_value, nullptr) != SQLITE_OK)
+    if (sqlite3_create_window_function(database.get(), fixed.name, 1, kFlags, const_cast<double*>(&fixed.percent),
+                                       add_value, final_value, current_value, remove_value, nullptr) != SQLITE_OK)
       database.fail();
-  if (sqlite3_create_window_function(database.get(), "percentile", 2, kFlags, nullptr, add_value, final_value, current_value,
-                                     remove_value, nullptr) != SQLITE_OK)
+  if (sqlite3_create_window_function(database.get(), "percentile", 2, kFlags, nullptr, add_value, final_value,
+                                     current_value, remove_value, nullptr) != SQLITE_OK)
     database.fail();
 }
 

@@ -51,8 +51,10 @@ std::vector<std::pair<uint64_t, uint64_t>> overhead_spans(const std::vector<Over
   for (const OverheadRecord& one : overheads) spans.push_back({one.start, one.end});
   std::sort(spans.begin(), spans.end());
   for (const auto& span : spans) {
-    if (merged.empty() || span.first > merged.back().second) merged.push_back(span);
-    else merged.back().second = std::max(merged.back().second, span.second);
+    if (merged.empty() || span.first > merged.back().second)
+      merged.push_back(span);
+    else
+      merged.back().second = std::max(merged.back().second, span.second);
   }
   return merged;
 }
@@ -66,9 +68,12 @@ bool overlaps(const std::vector<std::pair<uint64_t, uint64_t>>& spans, uint64_t 
 
 const char* phase_name(Phase phase) {
   switch (phase) {
-    case Phase::warmup: return "warmup";
-    case Phase::measured: return "measured";
-    case Phase::setup: break;
+    case Phase::warmup:
+      return "warmup";
+    case Phase::measured:
+      return "measured";
+    case Phase::setup:
+      break;
   }
   return "setup";
 }
@@ -90,16 +95,18 @@ const Ingest::Kernel* Ingest::planned(const LaunchRecord& launch, uint32_t arm) 
   return launch.kernel < kernels->size() ? &(*kernels)[launch.kernel] : nullptr;
 }
 
-uint32_t Ingest::kernel_row(const std::string& name, const std::string& kernel_id) {
-  auto [at, added] = kernel_rows_.try_emplace({name, kernel_id}, static_cast<uint32_t>(kernel_rows_.size()));
-  if (added) statements_->kernel_name.run(at->second, name, kernel_id);
+uint32_t Ingest::kernel_row(const Kernel& kernel) {
+  auto [at, added] = kernel_rows_[kernel.name].try_emplace(kernel.kernel_id, kernel_row_count_);
+  if (added) statements_->kernel_name.run(kernel_row_count_++, kernel.name, kernel.kernel_id);
   return at->second;
 }
 
 void Ingest::add_block(std::span<const std::byte> memfd, const std::vector<HostEvent>& host_events,
-                       const std::vector<ProbeSymbol>& symbols, const ProbeHealth* probes, const CollectorHealth* collector) {
+                       const std::vector<ProbeSymbol>& symbols, const ProbeHealth* probes,
+                       const CollectorHealth* collector) {
   const Records records = read_records(memfd);
-  Block block{records, host_events, symbols, probes, collector, join_records(records, host_events, symbols), Timeline(records)};
+  Block block{records,          host_events, symbols, probes, collector, join_records(records, host_events, symbols),
+              Timeline(records)};
   judge_clock(&block);
   judge_records(block);
   write_rounds(block);
@@ -132,7 +139,8 @@ void Ingest::write_requests(const Block& block) {
   for (const RequestRecord& request : block.records.requests) {
     uint32_t round = block.timeline.round_index(request.head.round);
     if (round == kNoIndex || !block_rounds_.contains(request.head.round)) {
-      if (request.head.round != kNoRound) reject("a request in round " + std::to_string(request.head.round) + ", which did not end");
+      if (request.head.round != kNoRound)
+        reject("a request in round " + std::to_string(request.head.round) + ", which did not end");
       continue;
     }
     bool quarantined = overlaps(spans, request.issue, request.end);
@@ -140,9 +148,9 @@ void Ingest::write_requests(const Block& block) {
       ++totals_.requests;
       totals_.quarantined += quarantined;
     }
-    statements_->request.run(request.head.round, block.records.rounds[round].arm, request.sequence, request.request, request.thread,
-                             phase_name(request.phase), time_or_null(request.arrival), request.due, request.issue, request.end,
-                             request.lag, quarantined);
+    statements_->request.run(request.head.round, block.records.rounds[round].arm, request.sequence, request.request,
+                             request.thread, phase_name(request.phase), time_or_null(request.arrival), request.due,
+                             request.issue, request.end, request.lag, quarantined);
   }
 }
 
@@ -184,13 +192,13 @@ void Ingest::write_launch(const Block& block, uint32_t index) {
   const LaunchRecord& launch = block.records.launches[index];
   const LaunchMatch& match = block.join.launches[index];
   const KernelRecord* kernel = match.kernel != kNoIndex ? &block.records.kernels[match.kernel] : nullptr;
-  std::string seen_name;
+  static const std::string kNoName;
+  const std::string* seen_name = &kNoName;
   if (kernel != nullptr)
-    if (auto at = block.records.names.find(kernel->name); at != block.records.names.end()) seen_name = at->second;
+    if (auto at = block.records.names.find(kernel->name); at != block.records.names.end()) seen_name = &at->second;
 
   Number round, arm, launch_class;
-  Kernel unplanned{seen_name, {}};
-  const Kernel* plan = &unplanned;
+  const Kernel* plan = nullptr;
   if (launch.head.round != kNoRound) {
     uint32_t at = block.timeline.round_index(launch.head.round);
     if (at == kNoIndex || !block_rounds_.contains(launch.head.round))
@@ -201,8 +209,9 @@ void Ingest::write_launch(const Block& block, uint32_t index) {
     if (plan == nullptr) return reject("a launch names a kernel or a workload launch that does not exist");
     launch_class = classes_.class_of(launch.launch);
     if (kernel == nullptr && block.collector != nullptr) health_.add({"unmatched_launches", 1, 0, {}});
-    if (kernel != nullptr && seen_name != sanitize(plan->name, kMaxNameBytes))
-      health_.add({"kernel_name_mismatch", 1, 0, "planned " + sanitize(plan->name, 80) + ", the device ran " + sanitize(seen_name, 80)});
+    if (kernel != nullptr && *seen_name != plan->name && *seen_name != sanitize(plan->name, kMaxNameBytes))
+      health_.add({"kernel_name_mismatch", 1, 0,
+                   "planned " + sanitize(plan->name, 80) + ", the device ran " + sanitize(*seen_name, 80)});
   }
 
   uint64_t begin = launch.begin, end = launch.end;
@@ -215,16 +224,19 @@ void Ingest::write_launch(const Block& block, uint32_t index) {
   Phase phase = round ? launch.phase : Phase::setup;
   bool judged = round && plan_.judged_launch[launch.launch];
   auto field = [&](uint32_t KernelRecord::*member) { return kernel ? Number(kernel->*member) : std::nullopt; };
-  auto dim = [&](const uint32_t (KernelRecord::*member)[3], int axis) { return kernel ? Number((kernel->*member)[axis]) : std::nullopt; };
+  auto dim = [&](const uint32_t(KernelRecord::*member)[3], int axis) {
+    return kernel ? Number((kernel->*member)[axis]) : std::nullopt;
+  };
   statements_->kernel.run(
       round, arm, launch.sequence, launch.request, launch.launch, launch.item, launch_class, phase_name(phase), judged,
-      launch.replaced != 0, kernel_row(plan->name, plan->kernel_id), kernel ? time_or_null(kernel->start) : std::nullopt,
-      kernel ? time_or_null(kernel->end) : std::nullopt, begin, end, source,
-      kernel ? time_or_null(block.join.previous_end[match.kernel]) : std::nullopt, launch.thread, launch.stream,
-      field(&KernelRecord::stream), field(&KernelRecord::context), field(&KernelRecord::correlation),
-      kernel ? Number(kernel->registers) : std::nullopt, field(&KernelRecord::static_shared), field(&KernelRecord::dynamic_shared),
-      field(&KernelRecord::local_per_thread), dim(&KernelRecord::grid, 0), dim(&KernelRecord::grid, 1), dim(&KernelRecord::grid, 2),
-      dim(&KernelRecord::block, 0), dim(&KernelRecord::block, 1), dim(&KernelRecord::block, 2));
+      launch.replaced != 0, plan ? kernel_row(*plan) : kernel_row({*seen_name, {}}),
+      kernel ? time_or_null(kernel->start) : std::nullopt, kernel ? time_or_null(kernel->end) : std::nullopt, begin,
+      end, source, kernel ? time_or_null(block.join.previous_end[match.kernel]) : std::nullopt, launch.thread,
+      launch.stream, field(&KernelRecord::stream), field(&KernelRecord::context), field(&KernelRecord::correlation),
+      kernel ? Number(kernel->registers) : std::nullopt, field(&KernelRecord::static_shared),
+      field(&KernelRecord::dynamic_shared), field(&KernelRecord::local_per_thread), dim(&KernelRecord::grid, 0),
+      dim(&KernelRecord::grid, 1), dim(&KernelRecord::grid, 2), dim(&KernelRecord::block, 0),
+      dim(&KernelRecord::block, 1), dim(&KernelRecord::block, 2));
 }
 
 // Kernels that no launch of the worker explains: outside rounds they are set-up, inside they are a finding.
@@ -236,12 +248,13 @@ void Ingest::write_free_kernels(const Block& block) {
     auto at = block.records.names.find(kernel.name);
     std::string name = at != block.records.names.end() ? at->second : std::string();
     if (place.round) health_.add({"unmatched_kernels", 1, 0, "first seen: " + sanitize(name, 80)});
-    statements_->kernel.run(place.round, place.arm, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt, "setup",
-                            false, false, kernel_row(name, {}), time_or_null(kernel.start), time_or_null(kernel.end), std::nullopt,
-                            std::nullopt, std::nullopt, time_or_null(block.join.previous_end[index]), std::nullopt, std::nullopt,
-                            kernel.stream, kernel.context, kernel.correlation, kernel.registers, kernel.static_shared,
-                            kernel.dynamic_shared, kernel.local_per_thread, kernel.grid[0], kernel.grid[1], kernel.grid[2],
-                            kernel.block[0], kernel.block[1], kernel.block[2]);
+    statements_->kernel.run(place.round, place.arm, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
+                            std::nullopt, "setup", false, false, kernel_row({name, {}}), time_or_null(kernel.start),
+                            time_or_null(kernel.end), std::nullopt, std::nullopt, std::nullopt,
+                            time_or_null(block.join.previous_end[index]), std::nullopt, std::nullopt, kernel.stream,
+                            kernel.context, kernel.correlation, kernel.registers, kernel.static_shared,
+                            kernel.dynamic_shared, kernel.local_per_thread, kernel.grid[0], kernel.grid[1],
+                            kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2]);
   }
 }
 
@@ -262,11 +275,11 @@ void Ingest::write_counters(const Block& block) {
     uint32_t arm = block.records.rounds[round].arm;
     const Kernel* plan = planned(launch, arm);
     if (plan == nullptr) continue;
-    statements_->counters.run(launch.head.round, arm, launch.sequence, launch.launch, launch.item, classes_.class_of(launch.launch),
-                              phase_name(launch.phase), static_cast<bool>(plan_.judged_launch[launch.launch]),
-                              kernel_row(plan->name, plan->kernel_id), c.warp_instructions, c.thread_instructions,
-                              c.global_load_sectors, c.global_store_sectors, c.global_requests, c.bank_conflicts,
-                              c.divergent_branches, c.barriers, c.atomics);
+    statements_->counters.run(launch.head.round, arm, launch.sequence, launch.launch, launch.item,
+                              classes_.class_of(launch.launch), phase_name(launch.phase),
+                              static_cast<bool>(plan_.judged_launch[launch.launch]), kernel_row(*plan),
+                              c.warp_instructions, c.thread_instructions, c.global_load_sectors, c.global_store_sectors,
+                              c.global_requests, c.bank_conflicts, c.divergent_branches, c.barriers, c.atomics);
   }
 }
 
@@ -284,12 +297,14 @@ void Ingest::write_device_calls(const Block& block) {
   for (const SyncRecord& sync : records.syncs) {
     Place place = place_of(block, sync.start);
     Number stream = sync.stream != kNoIndex ? Number(sync.stream) : std::nullopt;
-    statements_->sync.run(place.round, place.arm, sync.type, sync.start, sync.end, sync.correlation, stream, sync.context);
+    statements_->sync.run(place.round, place.arm, sync.type, sync.start, sync.end, sync.correlation, stream,
+                          sync.context);
   }
   for (const MemoryRecord& memory : records.memories) {
     Place place = place_of(block, memory.start);
     Number kind = memory.copy_kind != kNoIndex ? Number(memory.copy_kind) : std::nullopt;
-    statements_->copy.run(place.round, place.arm, kind, memory.bytes, memory.start, memory.end, memory.correlation, memory.stream);
+    statements_->copy.run(place.round, place.arm, kind, memory.bytes, memory.start, memory.end, memory.correlation,
+                          memory.stream);
   }
   for (const OverheadRecord& overhead : records.overheads) {
     Place place = place_of(block, overhead.start);
@@ -301,7 +316,8 @@ void Ingest::write_host_events(const Block& block) {
   for (const HostEvent& event : block.host_events) {
     Place place = place_of(block, event.begin);
     if (event.kind == HostEventKind::off_cpu) {
-      statements_->off_cpu.run(place.round, place.arm, event.thread, event.begin, event.end, event.state, event.run_queue_ns);
+      statements_->off_cpu.run(place.round, place.arm, event.thread, event.begin, event.end, event.state,
+                               event.run_queue_ns);
     } else if (event.symbol < block.symbols.size()) {
       const ProbeSymbol& symbol = block.symbols[event.symbol];
       statements_->host_call.run(place.round, place.arm, event.thread, symbol.name,
@@ -318,9 +334,12 @@ void Ingest::finish() {
   Statement row(database_, "INSERT INTO launch_classes VALUES(?,?,?,?)");
   uint32_t index = 0;
   for (const LaunchClass& one : classes_.classes()) row.run(index++, one.kernel_name, one.label, one.pooled);
-  Statement(database_, "INSERT INTO resources SELECT k.arm, n.kernel_name, n.kernel_id, COUNT(*), MAX(k.registers), "
-                       "MAX(k.static_shared), MAX(k.dynamic_shared), MAX(k.local_bytes) FROM kernels k JOIN kernel_names n USING(kernel) "
-                       "WHERE k.arm IS NOT NULL AND k.launch IS NOT NULL GROUP BY k.arm, k.kernel").run();
+  Statement(database_,
+            "INSERT INTO resources SELECT k.arm, n.kernel_name, n.kernel_id, COUNT(*), MAX(k.registers), "
+            "MAX(k.static_shared), MAX(k.dynamic_shared), MAX(k.local_bytes) FROM kernels k JOIN kernel_names n "
+            "USING(kernel) "
+            "WHERE k.arm IS NOT NULL AND k.launch IS NOT NULL GROUP BY k.arm, k.kernel")
+      .run();
 }
 
 }  // namespace kgate::trace

@@ -33,8 +33,9 @@ void match_by_time(std::vector<Interval> launches, std::vector<Interval> calls, 
   size_t at = 0;
   for (const Interval& launch : launches) {
     uint64_t earliest = launch.begin > kSlack ? launch.begin - kSlack : 0;
-    while (at < calls.size() && (calls[at].thread < launch.thread || (calls[at].thread == launch.thread &&
-                                                                     (calls[at].begin < earliest || calls[at].end < launch.begin))))
+    while (at < calls.size() &&
+           (calls[at].thread < launch.thread ||
+            (calls[at].thread == launch.thread && (calls[at].begin < earliest || calls[at].end < launch.begin))))
       ++at;
     if (at == calls.size()) return;
     if (calls[at].thread == launch.thread && calls[at].begin <= launch.end) assign(launch.index, calls[at++].index);
@@ -78,8 +79,10 @@ void find_previous_ends(const Records& records, Join* join) {
   };
   std::vector<Work> all;
   for (uint32_t i = 0; i < records.kernels.size(); ++i)
-    if (records.kernels[i].end != 0) all.push_back({records.kernels[i].stream, records.kernels[i].start, records.kernels[i].end, i});
-  for (const MemoryRecord& memory : records.memories) all.push_back({memory.stream, memory.start, memory.end, kNoIndex});
+    if (records.kernels[i].end != 0)
+      all.push_back({records.kernels[i].stream, records.kernels[i].start, records.kernels[i].end, i});
+  for (const MemoryRecord& memory : records.memories)
+    all.push_back({memory.stream, memory.start, memory.end, kNoIndex});
   std::sort(all.begin(), all.end(), [](const Work& a, const Work& b) {
     return std::tie(a.stream, a.start, a.end, a.kernel) < std::tie(b.stream, b.start, b.end, b.kernel);
   });
@@ -94,20 +97,24 @@ void find_previous_ends(const Records& records, Join* join) {
 
 }  // namespace
 
-Join join_records(const Records& records, const std::vector<HostEvent>& host_events, const std::vector<ProbeSymbol>& symbols) {
+Join join_records(const Records& records, const std::vector<HostEvent>& host_events,
+                  const std::vector<ProbeSymbol>& symbols) {
   Join join;
   join.launches.resize(records.launches.size());
   std::vector<Interval> launches = launch_intervals(records), calls;
   for (uint32_t i = 0; i < records.apis.size(); ++i)
-    if (is_launch_cbid(records.apis[i].cbid)) calls.push_back({records.apis[i].thread, i, records.apis[i].start, records.apis[i].end});
+    if (is_launch_cbid(records.apis[i].cbid))
+      calls.push_back({records.apis[i].thread, i, records.apis[i].start, records.apis[i].end});
   match_by_time(launches, std::move(calls), [&](uint32_t launch, uint32_t api) { join.launches[launch].api = api; });
   calls.clear();
   for (uint32_t i = 0; i < host_events.size(); ++i) {
     const HostEvent& event = host_events[i];
-    if (event.kind == HostEventKind::api && event.symbol < symbols.size() && symbols[event.symbol].use == ProbeSymbol::Use::launch)
+    if (event.kind == HostEventKind::api && event.symbol < symbols.size() &&
+        symbols[event.symbol].use == ProbeSymbol::Use::launch)
       calls.push_back({event.thread, i, event.begin, event.end});
   }
-  match_by_time(std::move(launches), std::move(calls), [&](uint32_t launch, uint32_t host) { join.launches[launch].host = host; });
+  match_by_time(std::move(launches), std::move(calls),
+                [&](uint32_t launch, uint32_t host) { join.launches[launch].host = host; });
   match_kernels(records, &join);
   find_previous_ends(records, &join);
   return join;

@@ -1,5 +1,5 @@
-// The second pass: which driver call, which host probe hit and which kernel belong to a launch that the worker says it made.
-// It runs after everything has arrived, because records come out of order and across threads.
+// The second pass: which driver call, which host probe hit and which kernel belong to a launch that the worker says it
+// made. It runs after everything has arrived, because records come out of order and across threads.
 //
 //   LaunchRecord ──thread, time──► API record ──correlation id──► kernel record
 //                └─thread, time──► host event (eBPF)
@@ -24,21 +24,23 @@ struct LaunchMatch {
 };
 
 struct Join {
-  std::vector<LaunchMatch> launches;         // parallel to Records::launches
-  std::vector<uint32_t> free_kernels;        // matched by no launch
-  std::vector<uint64_t> previous_end;        // by kernel: end of what ran before it on its stream; 0: nothing
+  std::vector<LaunchMatch> launches;   // parallel to Records::launches
+  std::vector<uint32_t> free_kernels;  // matched by no launch
+  std::vector<uint64_t> previous_end;  // by kernel: end of what ran before it on its stream; 0: nothing
 };
 
-Join join_records(const Records& records, const std::vector<HostEvent>& host_events, const std::vector<ProbeSymbol>& symbols);
+Join join_records(const Records& records, const std::vector<HostEvent>& host_events,
+                  const std::vector<ProbeSymbol>& symbols);
 
-// Where in the run a time lies. Rounds and the requests of a thread do not overlap in honest streams; in others any answer is
-// as good as the other, and the lookups stay inside the vectors.
+// Where in the run a time lies. Rounds and the requests of a thread do not overlap in honest streams; in others any
+// answer is as good as the other, and the lookups stay inside the vectors.
 class Timeline {
  public:
   explicit Timeline(const Records& records);
-  uint32_t round_at(uint64_t time) const;                                      // index into Records::rounds, or kNoIndex
-  uint32_t request_at(uint32_t round, uint32_t thread, uint64_t time) const;   // `round`: its number; into Records::requests
-  uint32_t round_index(uint32_t number) const;                                 // by number, or kNoIndex
+  uint32_t round_at(uint64_t time) const;  // index into Records::rounds, or kNoIndex
+  uint32_t request_at(uint32_t round, uint32_t thread,
+                      uint64_t time) const;     // `round`: its number; into Records::requests
+  uint32_t round_index(uint32_t number) const;  // by number, or kNoIndex
 
  private:
   const Records& records_;

@@ -1,5 +1,5 @@
-// Can eBPF be used here, and what does a hit cost? Measured on a function of this very program, whose first instruction is of
-// the same cheap class as the driver's.
+// Can eBPF be used here, and what does a hit cost? Measured on a function of this very program, whose first instruction
+// is of the same cheap class as the driver's.
 #include <unistd.h>
 
 #include <chrono>
@@ -56,7 +56,8 @@ ProbeSupport probe_support() {
     return support;
   }
   double bare = ns_a_call(kCalls);
-  std::vector<ProbeSymbol> symbols = {{"kgate_probe_target", ProbeSymbol::Use::launch, ProbeSymbol::Cost::emulated, place.offset, 0}};
+  std::vector<ProbeSymbol> symbols = {
+      {"kgate_probe_target", ProbeSymbol::Use::launch, ProbeSymbol::Cost::emulated, place.offset, 0}};
   auto program = trace::BpfProgram::attach(static_cast<int>(::getpid()), place.file, symbols);
   if (!program) {
     support.detail = program.failure().what;
@@ -71,7 +72,8 @@ ProbeSupport probe_support() {
   }
   support.ok = true;
   support.ns_per_hit = probed - bare;
-  support.detail = std::string(trace::attach_name((*program)->mode())) + " + tp_btf, " + format_ns(support.ns_per_hit) + " a call";
+  support.detail =
+      std::string(trace::attach_name((*program)->mode())) + " + tp_btf, " + format_ns(support.ns_per_hit) + " a call";
   return support;
 }
 

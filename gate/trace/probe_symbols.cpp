@@ -1,5 +1,5 @@
-// Which instructions are emulated: arch/x86/kernel/uprobes.c, push_setup_xol_ops and branch_setup_xol_ops; measured costs in
-// docs/tracing.md.
+// Which instructions are emulated: arch/x86/kernel/uprobes.c, push_setup_xol_ops and branch_setup_xol_ops; measured
+// costs in docs/tracing.md.
 #include "trace/probe_symbols.h"
 
 #include <elf.h>
@@ -40,9 +40,9 @@ uint8_t at(std::span<const std::byte> code, size_t index) {
 
 bool emulated(std::span<const std::byte> code) {
   uint8_t first = at(code, 0), second = at(code, 1);
-  if (first >= 0x50 && first <= 0x57) return true;                        // push %r
-  if (first == 0x41 && second >= 0x50 && second <= 0x57) return true;     // push %r8 ... %r15
-  if (first == 0x90 || first == 0xe9 || first == 0xeb || first == 0xe8) return true;   // nop, jmp, call
+  if (first >= 0x50 && first <= 0x57) return true;                                    // push %r
+  if (first == 0x41 && second >= 0x50 && second <= 0x57) return true;                 // push %r8 ... %r15
+  if (first == 0x90 || first == 0xe9 || first == 0xeb || first == 0xe8) return true;  // nop, jmp, call
   static constexpr uint8_t kNop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
   return code.size() >= sizeof kNop5 && std::memcmp(code.data(), kNop5, sizeof kNop5) == 0;
 }
@@ -71,7 +71,8 @@ class Elf {
 
   std::string open() {
     if (!read(0, &header_) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) return "not an ELF file";
-    if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB || header_.e_machine != EM_X86_64)
+    if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB ||
+        header_.e_machine != EM_X86_64)
       return "not an x86-64 library: kgate's probes know no other machine";
     for (uint64_t i = 0; i < header_.e_phnum; ++i) {
       Elf64_Phdr segment;
@@ -121,7 +122,8 @@ std::span<const WantedSymbol> driver_entry_points() { return kDriverEntryPoints;
 ProbeSymbol::Cost probe_cost(std::span<const std::byte> code) {
   static constexpr uint8_t kEndbr64[kEndbrBytes] = {0xf3, 0x0f, 0x1e, 0xfa};
   if (emulated(code)) return ProbeSymbol::Cost::emulated;
-  if (code.size() > kEndbrBytes && std::memcmp(code.data(), kEndbr64, kEndbrBytes) == 0 && emulated(code.subspan(kEndbrBytes)))
+  if (code.size() > kEndbrBytes && std::memcmp(code.data(), kEndbr64, kEndbrBytes) == 0 &&
+      emulated(code.subspan(kEndbrBytes)))
     return ProbeSymbol::Cost::emulated_after_endbr;
   return ProbeSymbol::Cost::single_step;
 }
@@ -142,7 +144,8 @@ Result<std::string> library_file(int pid, const std::string& name) {
 Result<std::vector<ProbeSymbol>> find_probe_symbols(const std::string& library, std::span<const WantedSymbol> wanted) {
   Fd fd(::open(library.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat st {};
-  if (!fd || ::fstat(fd.get(), &st) != 0) return Failure{std::string("cannot open: ") + std::strerror(errno), library, {}};
+  if (!fd || ::fstat(fd.get(), &st) != 0)
+    return Failure{std::string("cannot open: ") + std::strerror(errno), library, {}};
   if (!S_ISREG(st.st_mode) || st.st_size == 0) return Failure{"not a library", library, {}};
   auto mapping = Mapping::of(fd, static_cast<size_t>(st.st_size), false);
   if (!mapping) return mapping.failure();

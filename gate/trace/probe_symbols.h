@@ -1,8 +1,9 @@
 // Where the probes go: a small reader of dynamic symbol tables, and a look at each function's first instruction.
 //
-// A uprobe replaces the first instruction. The kernel emulates some of them (push, nop, jump: 0.6-0.9 us a hit) and single-
-// steps the others, which costs 20 us and more in a virtual machine. Such a symbol is refused: the probe would be the regression.
-// endbr64 is single-stepped too, but the instruction behind it can be probed instead: no argument register has changed there.
+// A uprobe replaces the first instruction. The kernel emulates some of them (push, nop, jump: 0.6-0.9 us a hit) and
+// single- steps the others, which costs 20 us and more in a virtual machine. Such a symbol is refused: the probe would
+// be the regression. endbr64 is single-stepped too, but the instruction behind it can be probed instead: no argument
+// register has changed there.
 #pragma once
 
 #include <span>

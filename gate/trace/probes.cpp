@@ -1,5 +1,5 @@
-// The reading thread polls every few milliseconds: the programs wake nobody up (probes/host.bpf.c), and 16 MiB hold 350,000
-// events, more than a process makes between two looks.
+// The reading thread polls every few milliseconds: the programs wake nobody up (probes/host.bpf.c), and 16 MiB hold
+// 350,000 events, more than a process makes between two looks.
 #include "trace/probes.h"
 
 #include <signal.h>
@@ -23,7 +23,7 @@ using trace::BpfProgram;
 struct HostProbes::State {
   std::vector<ProbeSymbol> symbols;
   std::unique_ptr<BpfProgram> program;
-  std::mutex mutex;                 // of the ring buffer's reader and of `events`
+  std::mutex mutex;  // of the ring buffer's reader and of `events`
   std::vector<HostEvent> events;
   std::atomic<bool> stop{false};
   std::thread reader;
@@ -48,9 +48,11 @@ std::optional<Failure> unfit(const std::string& library, const std::vector<Probe
     const char* what = use == ProbeSymbol::Use::launch ? "launch" : "synchronisation";
     auto matches = [&](const ProbeSymbol& s) { return s.use == use; };
     if (std::none_of(symbols.begin(), symbols.end(), matches))
-      return Failure{std::string("exports no ") + what + " entry point", library, "Give the path of the CUDA driver library."};
+      return Failure{std::string("exports no ") + what + " entry point", library,
+                     "Give the path of the CUDA driver library."};
     if (std::none_of(symbols.begin(), symbols.end(), [&](const ProbeSymbol& s) { return matches(s) && probed(s); }))
-      return Failure{std::string("every ") + what + " entry point starts with an instruction that the kernel single-steps (20 us a call)",
+      return Failure{std::string("every ") + what +
+                         " entry point starts with an instruction that the kernel single-steps (20 us a call)",
                      library, "Trace in tier T2."};
   }
   return {};
@@ -66,7 +68,8 @@ HostProbes::~HostProbes() {
 }
 
 Result<std::unique_ptr<HostProbes>> HostProbes::attach(int pid, const std::string& driver_library) {
-  if (pid <= 0 || (::kill(pid, 0) != 0 && errno == ESRCH)) return Failure{"no process " + std::to_string(pid), "eBPF", {}};
+  if (pid <= 0 || (::kill(pid, 0) != 0 && errno == ESRCH))
+    return Failure{"no process " + std::to_string(pid), "eBPF", {}};
   auto file = trace::library_file(pid, driver_library);
   if (!file) return file.failure();
   auto symbols = trace::find_probe_symbols(*file, trace::driver_entry_points());

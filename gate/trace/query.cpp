@@ -1,5 +1,5 @@
-// Two guards, because either alone has holes: the authorizer refuses by kind of action while the statement is compiled, and
-// sqlite3_stmt_readonly looks at the result.
+// Two guards, because either alone has holes: the authorizer refuses by kind of action while the statement is compiled,
+// and sqlite3_stmt_readonly looks at the result.
 #include "trace/query.h"
 
 #include <sqlite3.h>
@@ -14,7 +14,8 @@ namespace kgate::trace {
 namespace {
 
 bool harmless_pragma(const char* name) {
-  for (const char* one : {"table_info", "table_xinfo", "table_list", "index_list", "function_list", "quick_check", "compile_options"})
+  for (const char* one :
+       {"table_info", "table_xinfo", "table_list", "index_list", "function_list", "quick_check", "compile_options"})
     if (name && sqlite3_stricmp(name, one) == 0) return true;
   return false;
 }
@@ -23,10 +24,14 @@ int authorize(void*, int action, const char* first, const char* second, const ch
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
-    case SQLITE_RECURSIVE: return SQLITE_OK;
-    case SQLITE_FUNCTION: return second && sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
-    case SQLITE_PRAGMA: return harmless_pragma(first) ? SQLITE_OK : SQLITE_DENY;
-    default: return SQLITE_DENY;
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_FUNCTION:
+      return second && sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+    case SQLITE_PRAGMA:
+      return harmless_pragma(first) ? SQLITE_OK : SQLITE_DENY;
+    default:
+      return SQLITE_DENY;
   }
 }
 
@@ -103,7 +108,8 @@ Result<Handle> compile(const Database& database, const std::string& sql) {
       more.reset(rest);
       if (second != SQLITE_OK || rest != nullptr) {
         sqlite3_finalize(raw);
-        return Failure{"more than one statement", place_of(sql, static_cast<int>(tail - sql.data())), "Give one statement at a time."};
+        return Failure{"more than one statement", place_of(sql, static_cast<int>(tail - sql.data())),
+                       "Give one statement at a time."};
       }
     }
   }
@@ -111,7 +117,8 @@ Result<Handle> compile(const Database& database, const std::string& sql) {
   if ((code & 0xff) == SQLITE_AUTH)
     return Failure{"traces are read-only: " + message, "SQL", "Use SELECT; a trace is evidence and is never changed."};
   if (code != SQLITE_OK) return Failure{message, place_of(sql, offset), hint_for(database, message)};
-  if (statement == nullptr) return Failure{"no statement", "SQL", "For example: SELECT * FROM kernel_launches LIMIT 10"};
+  if (statement == nullptr)
+    return Failure{"no statement", "SQL", "For example: SELECT * FROM kernel_launches LIMIT 10"};
   if (!sqlite3_stmt_readonly(statement.get())) return Failure{"traces are read-only", "SQL", "Use SELECT."};
   return statement;
 }

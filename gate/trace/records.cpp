@@ -1,4 +1,5 @@
-// Each record is copied out of the shared memory before it is looked at: what has been checked cannot change afterwards.
+// Each record is copied out of the shared memory before it is looked at: what has been checked cannot change
+// afterwards.
 #include "trace/records.h"
 
 #include <algorithm>
@@ -51,8 +52,10 @@ class Reader {
   bool take_timed(const RecordHead& head, const std::byte* from, std::vector<Record>* to) {
     Record record;
     if (!copy(head, from, &record)) return false;
-    if (sane(record.start, record.end) && record.end != 0) to->push_back(record);
-    else ++out_->invalid_times;
+    if (sane(record.start, record.end) && record.end != 0)
+      to->push_back(record);
+    else
+      ++out_->invalid_times;
     return true;
   }
 
@@ -76,8 +79,8 @@ class Reader {
 
   bool take_request(const RecordHead& head, const std::byte* from) {
     RequestRecord record;
-    if (!copy(head, from, &record) || !sane(record.issue, record.end) || record.arrival >= kLatest || record.due >= kLatest ||
-        record.lag >= kLatest || record.phase > Phase::measured)
+    if (!copy(head, from, &record) || !sane(record.issue, record.end) || record.arrival >= kLatest ||
+        record.due >= kLatest || record.lag >= kLatest || record.phase > Phase::measured)
       return false;
     out_->requests.push_back(record);
     return true;
@@ -85,7 +88,8 @@ class Reader {
 
   bool take_launch(const RecordHead& head, const std::byte* from) {
     LaunchRecord record;
-    if (!copy(head, from, &record) || !sane(record.begin, record.end) || record.phase > Phase::measured || record.replaced > 1)
+    if (!copy(head, from, &record) || !sane(record.begin, record.end) || record.phase > Phase::measured ||
+        record.replaced > 1)
       return false;
     out_->launches.push_back(record);
     return true;
@@ -94,9 +98,9 @@ class Reader {
   bool take_counters(const RecordHead& head, const std::byte* from) {
     VirtualCountersRecord record;
     if (!copy(head, from, &record)) return false;
-    for (uint64_t value : {record.warp_instructions, record.thread_instructions, record.global_load_sectors,
-                           record.global_store_sectors, record.global_requests, record.bank_conflicts,
-                           record.divergent_branches, record.barriers, record.atomics})
+    for (uint64_t value :
+         {record.warp_instructions, record.thread_instructions, record.global_load_sectors, record.global_store_sectors,
+          record.global_requests, record.bank_conflicts, record.divergent_branches, record.barriers, record.atomics})
       if (value >= kLatest / 2) return false;
     out_->counters.push_back(record);
     return true;
@@ -114,16 +118,26 @@ class Reader {
 
   bool take(const RecordHead& head, const std::byte* from) {
     switch (head.kind) {
-      case Kind::round: return take_round(head, from);
-      case Kind::request: return take_request(head, from);
-      case Kind::launch: return take_launch(head, from);
-      case Kind::kernel: return take_kernel(head, from);
-      case Kind::api: return take_timed(head, from, &out_->apis);
-      case Kind::sync: return take_timed(head, from, &out_->syncs);
-      case Kind::memory: return take_timed(head, from, &out_->memories);
-      case Kind::overhead: return take_timed(head, from, &out_->overheads);
-      case Kind::name: return take_name(head, from);
-      case Kind::virtual_counters: return take_counters(head, from);
+      case Kind::round:
+        return take_round(head, from);
+      case Kind::request:
+        return take_request(head, from);
+      case Kind::launch:
+        return take_launch(head, from);
+      case Kind::kernel:
+        return take_kernel(head, from);
+      case Kind::api:
+        return take_timed(head, from, &out_->apis);
+      case Kind::sync:
+        return take_timed(head, from, &out_->syncs);
+      case Kind::memory:
+        return take_timed(head, from, &out_->memories);
+      case Kind::overhead:
+        return take_timed(head, from, &out_->overheads);
+      case Kind::name:
+        return take_name(head, from);
+      case Kind::virtual_counters:
+        return take_counters(head, from);
     }
     return false;
   }

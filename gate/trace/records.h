@@ -1,5 +1,5 @@
-// Reads the record memfd of one worker into vectors. The worker is untrusted: every length, kind, phase and time is checked
-// here once, so that what follows may rely on them.
+// Reads the record memfd of one worker into vectors. The worker is untrusted: every length, kind, phase and time is
+// checked here once, so that what follows may rely on them.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace kgate::trace {
 
-// After reading: begin ≤ end everywhere, times below 2^63, phases are enumerators. A kernel without times has start = end = 0.
+// After reading: begin ≤ end everywhere, times below 2^63, phases are enumerators. A kernel without times has start =
+// end = 0.
 struct Records {
   std::vector<wire::RoundRecord> rounds;
   std::vector<wire::RequestRecord> requests;
@@ -25,10 +26,10 @@ struct Records {
   std::vector<wire::OverheadRecord> overheads;
   std::vector<wire::VirtualCountersRecord> counters;
   std::unordered_map<uint32_t, std::string> names;  // printable
-  uint64_t lost = 0;            // the writer's own count
-  uint64_t bad = 0;             // records that make no sense; a length that makes none ends the stream
-  uint64_t invalid_times = 0;   // device-side records with end < start, or kernels that have no time
-  std::string first_bad;        // the first of `bad`, in words
+  uint64_t lost = 0;                                // the writer's own count
+  uint64_t bad = 0;            // records that make no sense; a length that makes none ends the stream
+  uint64_t invalid_times = 0;  // device-side records with end < start, or kernels that have no time
+  std::string first_bad;       // the first of `bad`, in words
 };
 
 Records read_records(std::span<const std::byte> memfd);  // wire::Header first

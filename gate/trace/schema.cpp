@@ -1,5 +1,5 @@
-// Tables hold integers and short texts as they were measured; whatever can be derived is a column of a view. A time that was
-// not collected is NULL, never 0, so that no aggregate counts it.
+// Tables hold integers and short texts as they were measured; whatever can be derived is a column of a view. A time
+// that was not collected is NULL, never 0, so that no aggregate counts it.
 #include "trace/schema.h"
 
 #include <sqlite3.h>
@@ -70,8 +70,9 @@ CREATE VIEW baseline_launches AS SELECT * FROM all_launches WHERE phase = 'measu
 }  // namespace
 
 void create_schema(Database& database) {
-  database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
-                "PRAGMA cache_size = -65536;");
+  database.exec(
+      "PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+      "PRAGMA cache_size = -65536;");
   database.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
   database.exec("PRAGMA user_version = " + std::to_string(kSchemaVersion));
   database.exec(kTables);
@@ -80,19 +81,22 @@ void create_schema(Database& database) {
 
 Result<std::monostate> check_schema(const Database& database, const std::string& path) {
   sqlite3_stmt* raw = nullptr;
-  if (sqlite3_prepare_v2(database.get(), "PRAGMA application_id", -1, &raw, nullptr) != SQLITE_OK || sqlite3_step(raw) != SQLITE_ROW) {
+  if (sqlite3_prepare_v2(database.get(), "PRAGMA application_id", -1, &raw, nullptr) != SQLITE_OK ||
+      sqlite3_step(raw) != SQLITE_ROW) {
     sqlite3_finalize(raw);
     return Failure{std::string("not a kgate trace: ") + sqlite3_errmsg(database.get()), path, {}};
   }
   int64_t id = sqlite3_column_int64(raw, 0);
   sqlite3_finalize(raw);
-  if (id != kApplicationId) return Failure{"an SQLite file, but not a kgate trace", path, "Give the trace that kgate wrote (--trace-out)."};
+  if (id != kApplicationId)
+    return Failure{"an SQLite file, but not a kgate trace", path, "Give the trace that kgate wrote (--trace-out)."};
   int64_t version = database.number("PRAGMA user_version");
   if (version != kSchemaVersion)
-    return Failure{"trace format " + std::to_string(version) + ", this kgate reads " + std::to_string(kSchemaVersion), path,
-                   "Record the trace again with this kgate, or read it with the one that wrote it."};
+    return Failure{"trace format " + std::to_string(version) + ", this kgate reads " + std::to_string(kSchemaVersion),
+                   path, "Record the trace again with this kgate, or read it with the one that wrote it."};
   if (database.number("SELECT COUNT(*) FROM run WHERE key = 'finished' AND value = '1'") != 1)
-    return Failure{"the run that wrote this trace did not end", path, "Run it again; an unfinished trace is not evidence."};
+    return Failure{"the run that wrote this trace did not end", path,
+                   "Run it again; an unfinished trace is not evidence."};
   return std::monostate{};
 }
 

@@ -1,5 +1,5 @@
-// A run is one transaction on PATH.partial without journal or syncs: if anything goes wrong the file is worth nothing and is
-// removed, so that durability inside the run would buy nothing. finish() syncs and renames.
+// A run is one transaction on PATH.partial without journal or syncs: if anything goes wrong the file is worth nothing
+// and is removed, so that durability inside the run would buy nothing. finish() syncs and renames.
 #include "trace/store.h"
 
 #include <fcntl.h>
@@ -22,7 +22,8 @@ using trace::Statement;
 namespace {
 
 [[noreturn]] void cannot_write(const std::filesystem::path& path, const std::string& why) {
-  throw Error(Exit::environment, "cannot write the trace: " + why, path.string(), "Choose another place with --trace-out.");
+  throw Error(Exit::environment, "cannot write the trace: " + why, path.string(),
+              "Choose another place with --trace-out.");
 }
 
 void put_fact(const Database& database, const std::string& key, const std::string& value) {
@@ -51,7 +52,8 @@ TraceStore::~TraceStore() {
   ::unlink(state_->partial.c_str());
 }
 
-std::unique_ptr<TraceStore> TraceStore::create(const std::filesystem::path& path, const RunInfo& info, const ArmKernels& kernels) {
+std::unique_ptr<TraceStore> TraceStore::create(const std::filesystem::path& path, const RunInfo& info,
+                                               const ArmKernels& kernels) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) cannot_write(path, "is a directory");
   if (kernels.judged_launch.size() > trace::kNoIndex) throw Error(Exit::internal, "too many launches", path.string());
@@ -91,7 +93,8 @@ Result<std::unique_ptr<TraceStore>> TraceStore::open(const std::filesystem::path
 }
 
 void TraceStore::add_block(std::span<const std::byte> records, const std::vector<HostEvent>& host_events,
-                           const std::vector<ProbeSymbol>& symbols, const ProbeHealth* probes, const CollectorHealth* collector) {
+                           const std::vector<ProbeSymbol>& symbols, const ProbeHealth* probes,
+                           const CollectorHealth* collector) {
   writing(state_->ingest, path()).add_block(records, host_events, symbols, probes, collector);
 }
 

@@ -2,8 +2,8 @@
 // sides are built together, and a worker that writes another version is a finding, not a crash. Everything in here is a
 // claim by an untrusted process: the reader checks every index and length.
 //
-// Times are CLOCK_MONOTONIC ns. Layout: Header, then `capacity_bytes` of records, each beginning with RecordHead, written
-// front to back by one thread (per-thread staging is merged between rounds) and published by `used_bytes`.
+// Times are CLOCK_MONOTONIC ns. Layout: Header, then `capacity_bytes` of records, each beginning with RecordHead,
+// written front to back by one thread (per-thread staging is merged between rounds) and published by `used_bytes`.
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,15 @@ struct Header {
   uint32_t magic, version;
   uint64_t capacity_bytes;
   std::atomic<uint64_t> used_bytes;
-  std::atomic<uint64_t> lost_records;    // did not fit
+  std::atomic<uint64_t> lost_records;  // did not fit
 };
 
 enum class Kind : uint16_t { request = 1, launch, kernel, api, sync, memory, overhead, name, virtual_counters, round };
 
 struct RecordHead {
   Kind kind;
-  uint16_t bytes;   // of the whole record, a multiple of 8
-  uint32_t round;   // running number of the round in the run; 0xffffffff outside rounds (set-up, canary)
+  uint16_t bytes;  // of the whole record, a multiple of 8
+  uint32_t round;  // running number of the round in the run; 0xffffffff outside rounds (set-up, canary)
 };
 
 constexpr uint32_t kNoRound = 0xffffffff;
@@ -44,35 +44,35 @@ struct RoundRecord {
 // A request as it was replayed.
 struct RequestRecord {
   RecordHead head;
-  uint64_t arrival, due, issue, end;   // arrival = 0 for closed workloads
-  uint32_t request;                    // index in the workload
-  uint32_t sequence;                   // position in the round
-  uint32_t thread;                     // OS thread id
+  uint64_t arrival, due, issue, end;  // arrival = 0 for closed workloads
+  uint32_t request;                   // index in the workload
+  uint32_t sequence;                  // position in the round
+  uint32_t thread;                    // OS thread id
   Phase phase;
   uint8_t pad[3];
-  uint64_t lag;                        // max over the request's calls of (issue − due), ns
+  uint64_t lag;  // max over the request's calls of (issue − due), ns
 };
 
 // One launch as the worker issued it: the join key between plan, API records and kernels.
 struct LaunchRecord {
   RecordHead head;
-  uint64_t begin, end;                 // around the driver call
-  uint32_t sequence;                   // of the request in the round
+  uint64_t begin, end;  // around the driver call
+  uint32_t sequence;    // of the request in the round
   uint32_t request;
-  uint32_t call;                       // workload call index
-  uint32_t launch;                     // workload launch index
-  uint16_t item;                       // which of the replacements
+  uint32_t call;    // workload call index
+  uint32_t launch;  // workload launch index
+  uint16_t item;    // which of the replacements
   Phase phase;
-  uint8_t replaced;                    // 1: by the arm's own kernel
+  uint8_t replaced;  // 1: by the arm's own kernel
   uint32_t thread;
-  uint32_t kernel;                     // index into the arm's (replaced) or the workload's kernels
-  uint32_t stream;                     // workload stream
+  uint32_t kernel;  // index into the arm's (replaced) or the workload's kernels
+  uint32_t stream;  // workload stream
 };
 
 // Virtual GPU: exact counts of the LaunchRecord written just before it by the same thread.
 struct VirtualCountersRecord {
   RecordHead head;
-  uint64_t launch_begin;               // LaunchRecord.begin of the launch: the join key together with `thread`
+  uint64_t launch_begin;  // LaunchRecord.begin of the launch: the join key together with `thread`
   uint32_t thread, pad;
   uint64_t warp_instructions, thread_instructions, global_load_sectors, global_store_sectors, global_requests,
       bank_conflicts, divergent_branches, barriers, atomics;
@@ -81,8 +81,8 @@ struct VirtualCountersRecord {
 // From CUPTI CONCURRENT_KERNEL.
 struct KernelRecord {
   RecordHead head;
-  uint64_t start, end;                 // 0/0: not collected
-  uint32_t correlation, name;          // name: id of a NameRecord
+  uint64_t start, end;         // 0/0: not collected
+  uint32_t correlation, name;  // name: id of a NameRecord
   uint32_t grid[3], block[3];
   uint32_t static_shared, dynamic_shared, local_per_thread;
   uint16_t registers, pad;
@@ -101,7 +101,7 @@ struct ApiRecord {
 struct SyncRecord {
   RecordHead head;
   uint64_t start, end;
-  uint32_t type, correlation, stream, context;   // type: CUPTI's CUpti_ActivitySynchronizationType
+  uint32_t type, correlation, stream, context;  // type: CUPTI's CUpti_ActivitySynchronizationType
 };
 
 // From CUPTI MEMCPY and MEMSET.
@@ -109,7 +109,7 @@ struct MemoryRecord {
   RecordHead head;
   uint64_t start, end, bytes;
   uint32_t correlation, stream;
-  uint32_t copy_kind, pad;             // CUPTI's copy kind; 0xffffffff for memset
+  uint32_t copy_kind, pad;  // CUPTI's copy kind; 0xffffffff for memset
 };
 
 // From CUPTI OVERHEAD.
@@ -121,7 +121,7 @@ struct OverheadRecord {
 
 struct NameRecord {
   RecordHead head;
-  uint32_t id, length;                 // text follows, padded to 8 bytes; at most 4096 bytes
+  uint32_t id, length;  // text follows, padded to 8 bytes; at most 4096 bytes
 };
 
 // The head of a record of fixed size.

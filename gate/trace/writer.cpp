@@ -1,5 +1,5 @@
-// The record memfd from the worker's side. Everything is touched before the first launch, so that no page fault lands inside
-// a measured request, and what does not fit is counted instead of waited for.
+// The record memfd from the worker's side. Everything is touched before the first launch, so that no page fault lands
+// inside a measured request, and what does not fit is counted instead of waited for.
 #include "trace/writer.h"
 
 #include <sys/stat.h>
@@ -15,7 +15,9 @@ Result<std::unique_ptr<RecordWriter>> RecordWriter::open(const Fd& memfd, size_t
   struct stat st {};
   if (::fstat(memfd.get(), &st) != 0) return Failure{"the record descriptor is not open", "record memfd", {}};
   if (bytes < sizeof(Header) + 64 || static_cast<uint64_t>(st.st_size) < bytes)
-    return Failure{"the record memfd has " + std::to_string(st.st_size) + " bytes, not " + std::to_string(bytes), "record memfd", {}};
+    return Failure{"the record memfd has " + std::to_string(st.st_size) + " bytes, not " + std::to_string(bytes),
+                   "record memfd",
+                   {}};
   auto mapping = Mapping::of(memfd, bytes, true);
   if (!mapping) return mapping.failure();
   std::memset(mapping->data(), 0, bytes);
@@ -56,8 +58,10 @@ Fit fit_records(const std::byte* data, size_t used, size_t room) {
     RecordHead head;
     std::memcpy(&head, data + at, sizeof head);
     size_t size = std::max<size_t>(head.bytes, sizeof head);
-    if (fit.left_over == 0 && at + size <= room) fit.bytes = at + size;
-    else ++fit.left_over;
+    if (fit.left_over == 0 && at + size <= room)
+      fit.bytes = at + size;
+    else
+      ++fit.left_over;
     at += size;
   }
   return fit;
@@ -83,7 +87,8 @@ void RecordWriter::append_name(uint32_t id, std::string_view text) {
   text = text.substr(0, kMaxNameBytes);
   size_t padded = (text.size() + 7) / 8 * 8;
   NameRecord record{{Kind::name, static_cast<uint16_t>(sizeof(NameRecord) + padded), kNoRound},
-                    id, static_cast<uint32_t>(text.size())};
+                    id,
+                    static_cast<uint32_t>(text.size())};
   uint64_t used = header.used_bytes.load(std::memory_order_relaxed);
   if (record.head.bytes > header.capacity_bytes - used) {
     header.lost_records.fetch_add(1, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// The worker's side of the record memfd: a pre-touched arena. No allocation, no lock, no system call on the hot path: each
-// thread stages into its own block and merges between rounds.
+// The worker's side of the record memfd: a pre-touched arena. No allocation, no lock, no system call on the hot path:
+// each thread stages into its own block and merges between rounds.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,9 @@ class RecordWriter {
    public:
     explicit Stage(size_t bytes);
     template <typename Record>
-    void append(const Record& record) { append_bytes(&record, sizeof record); }
+    void append(const Record& record) {
+      append_bytes(&record, sizeof record);
+    }
     void append_bytes(const void* bytes, size_t size);
     size_t used() const { return used_; }
 
@@ -34,8 +36,8 @@ class RecordWriter {
     uint64_t lost_ = 0;
   };
 
-  void merge(Stage& stage);                                // between rounds, one thread; empties the stage
-  void append_name(uint32_t id, std::string_view text);    // one thread
+  void merge(Stage& stage);                              // between rounds, one thread; empties the stage
+  void append_name(uint32_t id, std::string_view text);  // one thread
   uint64_t lost() const;
 
  private:

@@ -48,7 +48,7 @@ class Target {
     (void)!read(done_, &byte, 1);
   }
   ~Target() {
-    (void)!write(go_, "qq", 2);   // it may not have run yet
+    (void)!write(go_, "qq", 2);  // it may not have run yet
     int status;
     waitpid(pid_, &status, 0);
   }
@@ -64,10 +64,10 @@ void call(void* handle, const char* name, int times) {
   for (int i = 0; i < times; ++i) function();
 }
 
-#define NEED_EBPF()                                                                    \
-  do {                                                                                 \
-    ProbeSupport support = probe_support();                                            \
-    if (!support.ok) GTEST_SKIP() << support.detail << ". " << support.hint;           \
+#define NEED_EBPF()                                                          \
+  do {                                                                       \
+    ProbeSupport support = probe_support();                                  \
+    if (!support.ok) GTEST_SKIP() << support.detail << ". " << support.hint; \
   } while (0)
 
 TEST(Probes, support_is_measured_or_explained) {
@@ -109,11 +109,13 @@ TEST_P(Modes, every_call_is_hit_once_and_has_a_begin_and_an_end) {
   EXPECT_EQ(seen["cuGraphLaunch"], 10u);
   EXPECT_EQ(seen["cuStreamSynchronize"], 20u);
   EXPECT_EQ(seen["cuEventSynchronize"], 0u);
-  for (uint32_t i = 0; i < symbols->size(); ++i) EXPECT_EQ((*program)->hits(i), seen[symbols->at(i).name]) << symbols->at(i).name;
+  for (uint32_t i = 0; i < symbols->size(); ++i)
+    EXPECT_EQ((*program)->hits(i), seen[symbols->at(i).name]) << symbols->at(i).name;
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ((*program)->counter(i), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Modes, ::testing::Values(BpfProgram::Mode::session, BpfProgram::Mode::multi, BpfProgram::Mode::perf),
+INSTANTIATE_TEST_SUITE_P(All, Modes,
+                         ::testing::Values(BpfProgram::Mode::session, BpfProgram::Mode::multi, BpfProgram::Mode::perf),
                          [](const auto& info) {
                            return std::string(std::array{"session", "multi", "perf"}[static_cast<size_t>(info.param)]);
                          });
@@ -172,12 +174,12 @@ TEST(Probes, events_come_once_and_the_rest_with_the_next_take) {
 
 TEST(Probes, what_the_ring_has_no_room_for_is_counted) {
   NEED_EBPF();
-  constexpr uint64_t kCalls = 400'000;   // 56 bytes each with the ring's header: more than 16 MiB
+  constexpr uint64_t kCalls = 400'000;  // 56 bytes each with the ring's header: more than 16 MiB
   auto symbols = trace::find_probe_symbols(KGATE_FAKE_DRIVER, trace::driver_entry_points());
   Target target(KGATE_FAKE_DRIVER, [](void* handle) { call(handle, "cuLaunchKernel", kCalls); });
   auto program = BpfProgram::attach(target.pid(), KGATE_FAKE_DRIVER, *symbols);
   ASSERT_TRUE(program);
-  target.run();   // nobody reads meanwhile
+  target.run();  // nobody reads meanwhile
   std::vector<HostEvent> events;
   (*program)->drain(&events);
   uint64_t calls = 0;
@@ -217,7 +219,7 @@ TEST(Probes, library_that_can_only_be_single_stepped_is_refused) {
 TEST(Probes, library_is_found_by_its_name_in_the_process_that_loaded_it) {
   Target target(KGATE_FAKE_DRIVER, [](void*) {});
   std::string path = KGATE_FAKE_DRIVER, name = path.substr(path.rfind('/') + 1);
-  auto file = trace::library_file(target.pid(), name + ".1");   // a version that is a link to the file
+  auto file = trace::library_file(target.pid(), name + ".1");  // a version that is a link to the file
   ASSERT_TRUE(file) << file.failure().what;
   EXPECT_EQ(*file, path);
   EXPECT_FALSE(trace::library_file(target.pid(), "libcuda.so.1"));

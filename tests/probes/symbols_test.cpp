@@ -1,5 +1,3 @@
-#include "trace/probe_symbols.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <random>
 
 #include "support/fd.h"
+#include "trace/probe_symbols.h"
 
 namespace kgate::trace {
 namespace {
@@ -27,8 +26,8 @@ TEST(ProbeCost, pushes_nops_and_jumps_are_emulated) {
 }
 
 TEST(ProbeCost, other_instructions_are_single_stepped) {
-  EXPECT_EQ(cost({0x48, 0x89, 0xf8}), Cost::single_step);              // mov %rdi,%rax
-  EXPECT_EQ(cost({0x48, 0x83, 0xec, 0x18}), Cost::single_step);        // sub $0x18,%rsp
+  EXPECT_EQ(cost({0x48, 0x89, 0xf8}), Cost::single_step);        // mov %rdi,%rax
+  EXPECT_EQ(cost({0x48, 0x83, 0xec, 0x18}), Cost::single_step);  // sub $0x18,%rsp
   EXPECT_EQ(cost({0x41, 0x89, 0xf8}), Cost::single_step);
   EXPECT_EQ(cost({}), Cost::single_step);
   EXPECT_EQ(cost({0x0f, 0x1f}), Cost::single_step);
@@ -69,7 +68,8 @@ TEST(ProbeSymbols, whatever_is_no_library_is_refused_with_a_reason) {
     auto symbols = find_probe_symbols(path, driver_entry_points());
     return symbols ? std::string() : symbols.failure().what;
   };
-  std::ofstream(dir.path() / "text") << "hello, this is no ELF file, although it is long enough to be looked at as one of them";
+  std::ofstream(dir.path() / "text")
+      << "hello, this is no ELF file, although it is long enough to be looked at as one of them";
   std::ofstream(dir.path() / "empty");
   EXPECT_NE(refused(dir.path() / "text").find("not an ELF"), std::string::npos);
   EXPECT_FALSE(refused(dir.path() / "empty").empty());

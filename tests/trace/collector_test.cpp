@@ -40,15 +40,23 @@ struct Session {
 
   Session() {
     auto started = CuptiCollector::start(KGATE_FAKE_CUPTI);
-    if (started) collector = std::move(*started);
-    else ADD_FAILURE() << started.failure().what;
+    if (started)
+      collector = std::move(*started);
+    else
+      ADD_FAILURE() << started.failure().what;
   }
   template <typename F>
-  F* call(const char* name) { return reinterpret_cast<F*>(dlsym(fake, name)); }
+  F* call(const char* name) {
+    return reinterpret_cast<F*>(dlsym(fake, name));
+  }
   template <typename Record>
-  void emit(const Record& record) { call<void(const void*, size_t)>("fake_cupti_emit")(&record, sizeof record); }
+  void emit(const Record& record) {
+    call<void(const void*, size_t)>("fake_cupti_emit")(&record, sizeof record);
+  }
   template <typename Record>
-  void hold(const Record& record) { call<void(const void*, size_t)>("fake_cupti_hold")(&record, sizeof record); }
+  void hold(const Record& record) {
+    call<void(const void*, size_t)>("fake_cupti_hold")(&record, sizeof record);
+  }
   std::string log() { return call<const char*()>("fake_cupti_log")(); }
   trace::Records records() {
     auto mapping = Mapping::of(memfd, kBytes, false);
@@ -59,15 +67,17 @@ struct Session {
 CUpti_ActivityKernel10 kernel(uint64_t start, uint64_t end, const char* name = "k") {
   CUpti_ActivityKernel10 k{};
   k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-  k.start = start, k.end = end, k.name = name, k.correlationId = 5, k.registersPerThread = 40, k.gridX = 3, k.blockX = 64;
+  k.start = start, k.end = end, k.name = name, k.correlationId = 5, k.registersPerThread = 40, k.gridX = 3,
+  k.blockX = 64;
   return k;
 }
 
 TEST(Collector, calls_cupti_in_the_one_order_that_loses_nothing) {
   EXPECT_TRUE(passes_in_child([] {
     Session s;
-    EXPECT_EQ(s.log(), "thread_id:1 timestamp attribute:9 attribute:5 callbacks enable:10 enable:4 enable:38 enable:17 enable:1 "
-                       "enable:2 all_sync ");
+    EXPECT_EQ(s.log(),
+              "thread_id:1 timestamp attribute:9 attribute:5 callbacks enable:10 enable:4 enable:38 enable:17 enable:1 "
+              "enable:2 all_sync ");
     s.collector->finish(*s.writer);
     EXPECT_TRUE(s.log().ends_with("all_sync flush:0 flush:1 ")) << s.log();
   }));
@@ -79,7 +89,8 @@ TEST(Collector, every_kind_arrives_with_its_fields) {
     std::string name = "softmax";
     s.emit(kernel(100, 200, name.c_str()));
     CUpti_ActivityAPI api{};
-    api.kind = CUPTI_ACTIVITY_KIND_DRIVER, api.cbid = 307, api.start = 10, api.end = 20, api.threadId = 77, api.correlationId = 5;
+    api.kind = CUPTI_ACTIVITY_KIND_DRIVER, api.cbid = 307, api.start = 10, api.end = 20, api.threadId = 77,
+    api.correlationId = 5;
     s.emit(api);
     CUpti_ActivitySynchronization2 sync{};
     sync.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sync.type = 3, sync.start = 30, sync.end = 40, sync.streamId = 7;
@@ -91,10 +102,11 @@ TEST(Collector, every_kind_arrives_with_its_fields) {
     set.kind = CUPTI_ACTIVITY_KIND_MEMSET, set.bytes = 64, set.start = 70, set.end = 80;
     s.emit(set);
     CUpti_ActivityOverhead3 overhead{};
-    overhead.kind = CUPTI_ACTIVITY_KIND_OVERHEAD, overhead.overheadKind = 65536, overhead.objectId[1] = 9, overhead.start = 1, overhead.end = 2;
+    overhead.kind = CUPTI_ACTIVITY_KIND_OVERHEAD, overhead.overheadKind = 65536, overhead.objectId[1] = 9,
+    overhead.start = 1, overhead.end = 2;
     s.emit(overhead);
     s.collector->drain(*s.writer, 4);
-    name = "gone!!!";   // CUPTI's text is only borrowed
+    name = "gone!!!";  // CUPTI's text is only borrowed
     CollectorHealth health = s.collector->finish(*s.writer);
     trace::Records r = s.records();
     ASSERT_EQ(r.bad, 0u) << r.first_bad;
@@ -111,7 +123,8 @@ TEST(Collector, every_kind_arrives_with_its_fields) {
     EXPECT_EQ(r.memories[1].copy_kind, 0xffffffffu);
     ASSERT_EQ(r.overheads.size(), 1u);
     EXPECT_EQ(r.overheads[0].thread, 9u);
-    EXPECT_EQ(health.invalid_times + health.forced + health.dropped + health.unknown_records + health.buffers_exhausted, 0u);
+    EXPECT_EQ(health.invalid_times + health.forced + health.dropped + health.unknown_records + health.buffers_exhausted,
+              0u);
   }));
 }
 
@@ -121,7 +134,7 @@ TEST(Collector, names_are_told_apart_by_content_and_written_once) {
     char shared[8] = "a";
     s.emit(kernel(1, 2, shared));
     s.collector->drain(*s.writer, 0);
-    shared[0] = 'b';   // a reloaded module put another name at the same address
+    shared[0] = 'b';  // a reloaded module put another name at the same address
     s.emit(kernel(3, 4, shared));
     s.emit(kernel(5, 6, "a"));
     s.collector->finish(*s.writer);
@@ -164,7 +177,7 @@ TEST(Collector, empty_pool_discards_and_counts_and_is_refilled_by_draining) {
     EXPECT_GT(health.buffers_exhausted, 0u);
     trace::Records r = s.records();
     EXPECT_EQ(r.bad, 0u);
-    EXPECT_GT(r.lost, 0u);   // the memfd is smaller than the pool
+    EXPECT_GT(r.lost, 0u);  // the memfd is smaller than the pool
     EXPECT_GT(r.kernels.size(), 10'000u);
   }));
 }
@@ -221,9 +234,8 @@ TEST(Collector, other_major_versions_are_refused_by_name) {
 }
 
 TEST(Collector, other_subscriber_is_named) {
-  EXPECT_TRUE(passes_in_child([] {
-    EXPECT_NE(refusal("FAKE_CUPTI_OTHER", "CUPTI for nsys").find("CUPTI for nsys"), std::string::npos);
-  }));
+  EXPECT_TRUE(passes_in_child(
+      [] { EXPECT_NE(refusal("FAKE_CUPTI_OTHER", "CUPTI for nsys").find("CUPTI for nsys"), std::string::npos); }));
 }
 
 TEST(Collector, whatever_is_no_cupti_is_refused_with_a_hint) {

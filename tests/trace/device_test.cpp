@@ -1,5 +1,6 @@
-// The whole tracer on a device: probes attached from outside, CUPTI inside, one joined trace, nothing lost. Runs on the real
-// driver with CUPTI where there are both, and on the virtual GPU where its library was built; skipped, with the reason, elsewhere.
+// The whole tracer on a device: probes attached from outside, CUPTI inside, one joined trace, nothing lost. Runs on the
+// real driver with CUPTI where there are both, and on the virtual GPU where its library was built; skipped, with the
+// reason, elsewhere.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -45,10 +46,10 @@ uint64_t now() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-struct Report {   // from the child, beside the records
+struct Report {  // from the child, beside the records
   bool failed = false;
   char error[400] = {};
-  CollectorHealth health;   // only its numbers cross the socket
+  CollectorHealth health;  // only its numbers cross the socket
 };
 
 void replay(gpu::Driver& driver, CuptiCollector& collector, RecordWriter& writer) {
@@ -106,11 +107,14 @@ void replay(gpu::Driver& driver, CuptiCollector& collector, RecordWriter& writer
   auto writer = RecordWriter::open(memfd, kRecordBytes);
   char byte = 'r';
   (void)!write(socket, &byte, 1);
-  (void)!read(socket, &byte, 1);   // probes are attached
+  (void)!read(socket, &byte, 1);  // probes are attached
   auto collector = CuptiCollector::start(cupti);
-  if (!driver) fail(driver.failure().what);
-  else if (!writer) fail(writer.failure().what);
-  else if (!collector) fail(collector.failure().what);
+  if (!driver)
+    fail(driver.failure().what);
+  else if (!writer)
+    fail(writer.failure().what);
+  else if (!collector)
+    fail(collector.failure().what);
   else {
     try {
       replay(**driver, **collector, **writer);
@@ -119,10 +123,15 @@ void replay(gpu::Driver& driver, CuptiCollector& collector, RecordWriter& writer
       fail(error.what());
     }
   }
-  uint64_t numbers[] = {report.failed, report.health.dropped, report.health.forced, report.health.invalid_times,
-                        report.health.unknown_records, report.health.buffers_exhausted,
+  uint64_t numbers[] = {report.failed,
+                        report.health.dropped,
+                        report.health.forced,
+                        report.health.invalid_times,
+                        report.health.unknown_records,
+                        report.health.buffers_exhausted,
                         static_cast<uint64_t>(report.health.clock_offset_begin),
-                        static_cast<uint64_t>(report.health.clock_offset_end), report.health.clock_half_width};
+                        static_cast<uint64_t>(report.health.clock_offset_end),
+                        report.health.clock_half_width};
   (void)!write(socket, numbers, sizeof numbers);
   (void)!write(socket, report.error, sizeof report.error);
   _exit(0);
@@ -160,27 +169,32 @@ void trace_device(const std::string& library, const std::string& cupti) {
   std::vector<HostEvent> events;
   std::vector<ProbeSymbol> symbols;
   std::optional<ProbeHealth> probe_health;
-  if (probes) events = (*probes)->take(), symbols = (*probes)->symbols(), probe_health = (*probes)->health();
-  else std::printf("without probes: %s\n", probes.failure().what.c_str());
+  if (probes)
+    events = (*probes)->take(), symbols = (*probes)->symbols(), probe_health = (*probes)->health();
+  else
+    std::printf("without probes: %s\n", probes.failure().what.c_str());
   store->add_block(mapping->bytes(), events, symbols, probe_health ? &*probe_health : nullptr, &health);
   for (const HealthRow& row : store->health()) {
     std::printf("%-30s %12.6g  limit %g  %s\n", row.name.c_str(), row.value, row.limit, row.note.c_str());
     EXPECT_TRUE(row.ok()) << row.name << " " << row.value << " " << row.note;
   }
-  std::printf("clock offset %lld ns, half width %llu ns\n", static_cast<long long>(n[6]), static_cast<unsigned long long>(n[8]));
+  std::printf("clock offset %lld ns, half width %llu ns\n", static_cast<long long>(n[6]),
+              static_cast<unsigned long long>(n[8]));
   size_t timed = 0;
   for (const KernelRow& row : store->kernels()) timed += row.phase == wire::Phase::measured && row.end > row.start;
   EXPECT_EQ(timed, kRounds * kRequests * kLaunches);
   if (probes) {
     EXPECT_EQ((*probes)->hits(ProbeSymbol::Use::launch), kRounds * kRequests * kLaunches + 1);
   }
-  for (const char* sql : {"SELECT kernel_name, COUNT(*), p50(duration_ns), p99(duration_ns), p50(launch_ns), p50(queue_ns) FROM kernel_launches",
-                          "SELECT name, phase, COUNT(*), p50(end_ns - start_ns) FROM api_calls GROUP BY name, phase",
-                          "SELECT name, COUNT(*), p50(end_ns - begin_ns) FROM host_calls GROUP BY name",
-                          "SELECT kind, COUNT(*), SUM(end_ns - start_ns), SUM(round IS NOT NULL) FROM overheads GROUP BY kind",
-                          "SELECT type, COUNT(*), p50(end_ns - start_ns) FROM syncs GROUP BY type",
-                          "SELECT p50(service_ns), p99(service_ns) FROM requests",
-                          "SELECT state, COUNT(*), SUM(end_ns - begin_ns) FROM off_cpu WHERE round IS NOT NULL GROUP BY state"}) {
+  for (const char* sql :
+       {"SELECT kernel_name, COUNT(*), p50(duration_ns), p99(duration_ns), p50(launch_ns), p50(queue_ns) FROM "
+        "kernel_launches",
+        "SELECT name, phase, COUNT(*), p50(end_ns - start_ns) FROM api_calls GROUP BY name, phase",
+        "SELECT name, COUNT(*), p50(end_ns - begin_ns) FROM host_calls GROUP BY name",
+        "SELECT kind, COUNT(*), SUM(end_ns - start_ns), SUM(round IS NOT NULL) FROM overheads GROUP BY kind",
+        "SELECT type, COUNT(*), p50(end_ns - start_ns) FROM syncs GROUP BY type",
+        "SELECT p50(service_ns), p99(service_ns) FROM requests",
+        "SELECT state, COUNT(*), SUM(end_ns - begin_ns) FROM off_cpu WHERE round IS NOT NULL GROUP BY state"}) {
     auto done = store->query(sql, [](auto&, auto& values) {
       for (auto& v : values) std::printf("%s | ", v.value_or("NULL").c_str());
       std::printf("\n");
@@ -191,9 +205,12 @@ void trace_device(const std::string& library, const std::string& cupti) {
 }
 
 TEST(Device, trace_of_the_real_gpu_is_whole) {
-  if (std::string cupti = find_cupti(); cupti.empty()) GTEST_SKIP() << "no CUPTI on this machine";
-  else if (auto device = gpu::choose_device("gpu"); !device) GTEST_SKIP() << device.failure().what;
-  else trace_device(device->properties.library.empty() ? device->library : device->properties.library, cupti);
+  if (std::string cupti = find_cupti(); cupti.empty())
+    GTEST_SKIP() << "no CUPTI on this machine";
+  else if (auto device = gpu::choose_device("gpu"); !device)
+    GTEST_SKIP() << device.failure().what;
+  else
+    trace_device(device->properties.library.empty() ? device->library : device->properties.library, cupti);
 }
 
 TEST(Device, trace_of_the_virtual_gpu_is_whole) {

@@ -1,5 +1,5 @@
-// A CUPTI of the test's own: it logs the order of calls, and hands over whatever records the test gives it. Loaded with dlopen
-// like the real one. FAKE_CUPTI_VERSION and FAKE_CUPTI_OTHER (name of another subscriber) change what it says.
+// A CUPTI of the test's own: it logs the order of calls, and hands over whatever records the test gives it. Loaded with
+// dlopen like the real one. FAKE_CUPTI_VERSION and FAKE_CUPTI_OTHER (name of another subscriber) change what it says.
 #include "fake_cupti.h"
 
 #include <cstdlib>
@@ -25,13 +25,20 @@ size_t dropped;
 
 size_t size_of(CUpti_ActivityKind kind) {
   switch (kind) {
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
-    case CUPTI_ACTIVITY_KIND_DRIVER: return sizeof(CUpti_ActivityAPI);
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: return sizeof(CUpti_ActivitySynchronization2);
-    case CUPTI_ACTIVITY_KIND_OVERHEAD: return sizeof(CUpti_ActivityOverhead3);
-    case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
-    case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
-    default: return 16;
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return sizeof(CUpti_ActivityKernel10);
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+      return sizeof(CUpti_ActivityAPI);
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      return sizeof(CUpti_ActivitySynchronization2);
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+      return sizeof(CUpti_ActivityOverhead3);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return sizeof(CUpti_ActivityMemset4);
+    default:
+      return 16;
   }
 }
 
@@ -58,7 +65,7 @@ void fake_cupti_emit(const void* record, size_t size) {
   if (current.data != nullptr && current.used + size > current.size) hand_back();
   size_t max_records = 0;
   if (current.data == nullptr) request_buffer(&current.data, &current.size, &max_records);
-  if (current.data == nullptr) std::abort();   // older versions crash here
+  if (current.data == nullptr) std::abort();  // older versions crash here
   std::memcpy(current.data + current.used, record, size);
   current.used += size;
 }
@@ -77,7 +84,8 @@ CUptiResult cuptiGetTimestamp(uint64_t* time) {
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiSetThreadIdType(unsigned type) { return log("thread_id:" + std::to_string(type)); }
-CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc, void*, CUpti_SubscriberParams* parameters) {
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc, void*,
+                              CUpti_SubscriberParams* parameters) {
   if (const char* other = std::getenv("FAKE_CUPTI_OTHER")) {
     std::strncpy(parameters->oldSubscriberName, other, parameters->oldSubscriberSize - 1);
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
@@ -86,7 +94,8 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) { return CUPTI_SUCCESS; }
-CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete) {
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                                           CUpti_BuffersCallbackCompleteFunc complete) {
   request_buffer = request, complete_buffer = complete;
   return log("callbacks");
 }

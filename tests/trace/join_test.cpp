@@ -22,7 +22,12 @@ TEST(Join, launch_finds_its_kernel_through_the_api_record_although_everything_is
 
 TEST(Join, launches_of_two_threads_at_the_same_time_are_told_apart) {
   Stream s;
-  s.launch(0, 0, 10, 20, 7).launch(0, 1, 10, 20, 8).api(12, 18, 2, 8).api(12, 18, 1, 7).kernel(30, 40, 1).kernel(50, 60, 2);
+  s.launch(0, 0, 10, 20, 7)
+      .launch(0, 1, 10, 20, 8)
+      .api(12, 18, 2, 8)
+      .api(12, 18, 1, 7)
+      .kernel(30, 40, 1)
+      .kernel(50, 60, 2);
   Records r = read_records(s.bytes());
   Join join = join_records(r, {}, {});
   EXPECT_EQ(r.kernels[join.launches[0].kernel].correlation, 1u);
@@ -41,7 +46,10 @@ TEST(Join, api_record_is_used_once_and_only_inside_the_launch) {
 
 TEST(Join, calls_that_launch_nothing_are_not_taken_for_the_launch) {
   Stream s;
-  s.launch(0, 0, 10, 50).api(12, 14, 1, 7, gpu::CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize).api(20, 30, 2).kernel(60, 70, 2);
+  s.launch(0, 0, 10, 50)
+      .api(12, 14, 1, 7, gpu::CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize)
+      .api(20, 30, 2)
+      .kernel(60, 70, 2);
   Records r = read_records(s.bytes());
   EXPECT_EQ(r.apis[join_records(r, {}, {}).launches[0].api].correlation, 2u);
 }
@@ -59,8 +67,9 @@ TEST(Join, second_kernel_of_a_correlation_id_is_left_free) {
 TEST(Join, host_events_are_matched_by_thread_and_time_when_there_is_no_cupti) {
   Stream s;
   s.launch(0, 0, 10'000, 10'020).launch(0, 1, 20'000, 20'020);
-  std::vector<ProbeSymbol> symbols = {{"cuLaunchKernel", ProbeSymbol::Use::launch, ProbeSymbol::Cost::emulated, 0, 0},
-                                      {"cuStreamSynchronize", ProbeSymbol::Use::sync, ProbeSymbol::Cost::emulated, 0, 0}};
+  std::vector<ProbeSymbol> symbols = {
+      {"cuLaunchKernel", ProbeSymbol::Use::launch, ProbeSymbol::Cost::emulated, 0, 0},
+      {"cuStreamSynchronize", ProbeSymbol::Use::sync, ProbeSymbol::Cost::emulated, 0, 0}};
   std::vector<HostEvent> events = {{HostEventKind::api, 0, 7, 20'002, 20'010, 0, 0},
                                    {HostEventKind::api, 1, 7, 10'001, 10'002, 0, 0},
                                    {HostEventKind::api, 0, 7, 10'003, 10'010, 0, 0}};

@@ -27,7 +27,9 @@ class Query : public ::testing::Test {
   }
 };
 
-std::string numbers(int n) { return "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM t WHERE x<" + std::to_string(n) + ") "; }
+std::string numbers(int n) {
+  return "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM t WHERE x<" + std::to_string(n) + ") ";
+}
 
 TEST_F(Query, percentiles_are_the_nearest_rank) {
   EXPECT_EQ(value(numbers(100) + "SELECT p50(x) FROM t"), "50");
@@ -59,14 +61,16 @@ TEST_F(Query, percentile_refuses_what_is_no_number) {
   EXPECT_NE(failure("SELECT p50('text')").what.find("numbers"), std::string::npos);
   EXPECT_NE(failure("SELECT percentile(1, 101)").what.find("0 to 100"), std::string::npos);
   EXPECT_NE(failure("SELECT percentile(1, NULL)").what.find("0 to 100"), std::string::npos);
-  EXPECT_NE(failure("SELECT percentile(x, x) FROM (SELECT 1 AS x UNION ALL SELECT 2)").what.find("same"), std::string::npos);
+  EXPECT_NE(failure("SELECT percentile(x, x) FROM (SELECT 1 AS x UNION ALL SELECT 2)").what.find("same"),
+            std::string::npos);
 }
 
 TEST_F(Query, whatever_writes_is_refused) {
-  for (const char* sql : {"DELETE FROM kernels", "DROP TABLE kernels", "INSERT INTO verdicts VALUES('x')", "UPDATE run SET value = ''",
-                          "CREATE TABLE x(a)", "CREATE TEMP TABLE x(a)", "ATTACH '/tmp/x' AS y", "PRAGMA user_version = 9",
-                          "PRAGMA writable_schema = 1", "VACUUM", "VACUUM INTO '/tmp/kgate-vacuum'", "BEGIN", "DETACH main",
-                          "PRAGMA journal_mode = WAL", "SELECT load_extension('x')", "REINDEX", "ANALYZE", "SAVEPOINT a"}) {
+  for (const char* sql :
+       {"DELETE FROM kernels", "DROP TABLE kernels", "INSERT INTO verdicts VALUES('x')", "UPDATE run SET value = ''",
+        "CREATE TABLE x(a)", "CREATE TEMP TABLE x(a)", "ATTACH '/tmp/x' AS y", "PRAGMA user_version = 9",
+        "PRAGMA writable_schema = 1", "VACUUM", "VACUUM INTO '/tmp/kgate-vacuum'", "BEGIN", "DETACH main",
+        "PRAGMA journal_mode = WAL", "SELECT load_extension('x')", "REINDEX", "ANALYZE", "SAVEPOINT a"}) {
     EXPECT_NE(failure(sql).what, "accepted") << sql;
   }
   EXPECT_EQ(value("SELECT value FROM run WHERE key = 'tier'"), "T2");
@@ -100,7 +104,7 @@ TEST_F(Query, runs_while_the_run_is_still_being_written_and_cannot_write_then_ei
   EXPECT_FALSE(store->query("COMMIT", [](auto&, auto&) {}));
   test::Stream s;
   s.round(0, 0, 1, 2);
-  store->add_block(s.bytes(), {}, {}, nullptr, nullptr);   // the guard is off again
+  store->add_block(s.bytes(), {}, {}, nullptr, nullptr);  // the guard is off again
   EXPECT_EQ(store->rounds().size(), 1u);
 }
 

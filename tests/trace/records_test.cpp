@@ -38,7 +38,7 @@ TEST(Records, writer_counts_what_does_not_fit_and_keeps_whole_records) {
   wire::RoundRecord record{wire::head<wire::RoundRecord>(wire::Kind::round, 0), 1, 2, 0, 0};
   RecordWriter::Stage stage(5 * sizeof record);
   for (uint32_t i = 0; i < 7; ++i) record.head.round = i, stage.append(record);  // two do not fit the stage
-  (*writer)->merge(stage);                                                          // three fit the memfd
+  (*writer)->merge(stage);                                                       // three fit the memfd
   EXPECT_EQ((*writer)->lost(), 4u);
   (*writer)->append_name(1, "name");
   EXPECT_EQ((*writer)->lost(), 5u);
@@ -101,7 +101,7 @@ TEST(Records, unknown_kinds_and_wrong_sizes_are_skipped_and_counted) {
 
 TEST(Records, times_that_run_backwards_are_refused_or_counted) {
   Stream s;
-  s.round(1, 0, 20, 10).request(1, 0, 20, 10).launch(1, 0, 20, 10);            // the worker's own: garbage
+  s.round(1, 0, 20, 10).request(1, 0, 20, 10).launch(1, 0, 20, 10);             // the worker's own: garbage
   s.kernel(20, 10, 1).kernel(0, 0, 2).api(20, 10, 3).kernel(1, UINT64_MAX, 4);  // CUPTI's: invalid times
   Records r = read_records(s.bytes());
   EXPECT_EQ(r.bad, 3u);
@@ -137,7 +137,8 @@ TEST(Records, random_bytes_never_do_more_than_count) {
     std::vector<uint8_t> noise(size);
     for (auto& b : noise) b = static_cast<uint8_t>(random());
     if (size >= 8 && round % 2) {  // a plausible first head, so that the payload is looked at
-      wire::RecordHead head{static_cast<wire::Kind>(1 + random() % 10), static_cast<uint16_t>(size / 8 * 8), static_cast<uint32_t>(random() % 3)};
+      wire::RecordHead head{static_cast<wire::Kind>(1 + random() % 10), static_cast<uint16_t>(size / 8 * 8),
+                            static_cast<uint32_t>(random() % 3)};
       std::memcpy(noise.data(), &head, sizeof head);
     }
     s.raw(noise.data(), noise.size());

@@ -67,10 +67,12 @@ TEST_F(Store, statement_of_the_design_runs_as_it_stands) {
 }
 
 TEST_F(Store, every_column_of_the_views_is_there) {
-  EXPECT_EQ(value("SELECT COUNT(*) FROM (SELECT kernel_name, kernel_id, duration_ns, launch_ns, queue_ns, registers, static_shared,"
-                  " dynamic_shared, local_bytes, grid_x, grid_y, grid_z, block_x, block_y, block_z, stream, round, request,"
-                  " launch_class, start_ns, end_ns FROM kernel_launches)"),
-            "0");
+  EXPECT_EQ(
+      value("SELECT COUNT(*) FROM (SELECT kernel_name, kernel_id, duration_ns, launch_ns, queue_ns, registers, "
+            "static_shared,"
+            " dynamic_shared, local_bytes, grid_x, grid_y, grid_z, block_x, block_y, block_z, stream, round, request,"
+            " launch_class, start_ns, end_ns FROM kernel_launches)"),
+      "0");
 }
 
 TEST_F(Store, only_arm_of_a_single_arm_trace_is_its_kernel_launches) {
@@ -93,18 +95,19 @@ TEST_F(Store, arms_share_the_class_of_the_launch_that_they_replace) {
 
 TEST_F(Store, healthy_block_has_no_finding_and_a_row_for_each_check) {
   add(two_arms());
-  for (const HealthRow& row : store_->health()) EXPECT_TRUE(row.ok()) << row.name << " " << row.value << " " << row.note;
-  for (const char* name : {"cupti_dropped", "cupti_forced", "invalid_times", "unmatched_launches", "unmatched_kernels", "lost_records",
-                           "quarantined_requests", "clock_offset_drift_ns", "clock_half_width_ns", "negative_launch_to_start",
-                           "record_stream_bad"})
+  for (const HealthRow& row : store_->health())
+    EXPECT_TRUE(row.ok()) << row.name << " " << row.value << " " << row.note;
+  for (const char* name : {"cupti_dropped", "cupti_forced", "invalid_times", "unmatched_launches", "unmatched_kernels",
+                           "lost_records", "quarantined_requests", "clock_offset_drift_ns", "clock_half_width_ns",
+                           "negative_launch_to_start", "record_stream_bad"})
     EXPECT_EQ(health_of(*store_, name), 0) << name;
 }
 
 TEST_F(Store, missing_kernel_and_kernel_without_launch_are_counted) {
   Stream s = two_arms();
-  s.launch(0, 4, 6500, 6520).api(6502, 6510, 90);   // launched, never seen on the device
-  s.kernel(6600, 6700, 91);                         // on the device, launched by nobody
-  s.kernel(50, 60, 92);                             // before the rounds: set-up
+  s.launch(0, 4, 6500, 6520).api(6502, 6510, 90);  // launched, never seen on the device
+  s.kernel(6600, 6700, 91);                        // on the device, launched by nobody
+  s.kernel(50, 60, 92);                            // before the rounds: set-up
   add(s);
   EXPECT_EQ(health_of(*store_, "unmatched_launches"), 1);
   EXPECT_EQ(health_of(*store_, "unmatched_kernels"), 1);
@@ -114,7 +117,12 @@ TEST_F(Store, missing_kernel_and_kernel_without_launch_are_counted) {
 
 TEST_F(Store, kernel_without_times_has_no_duration_and_is_a_finding) {
   Stream s;
-  s.name(1, "k").round(0, 0, 1000, 9999).request(0, 0, 2000, 3000).launch(0, 0, 2010, 2030).api(2012, 2028, 5).kernel(0, 0, 5);
+  s.name(1, "k")
+      .round(0, 0, 1000, 9999)
+      .request(0, 0, 2000, 3000)
+      .launch(0, 0, 2010, 2030)
+      .api(2012, 2028, 5)
+      .kernel(0, 0, 5);
   add(s);
   EXPECT_EQ(health_of(*store_, "invalid_times"), 1);
   EXPECT_EQ(value("SELECT duration_ns FROM kernel_launches"), "NULL");
@@ -183,17 +191,19 @@ TEST_F(Store, round_that_comes_twice_is_taken_once) {
 }
 
 TEST_F(Store, probes_bound_what_the_worker_claims) {
-  std::vector<ProbeSymbol> symbols = {{"cuLaunchKernel", ProbeSymbol::Use::launch, ProbeSymbol::Cost::emulated, 0, 1},
-                                      {"cuStreamSynchronize", ProbeSymbol::Use::sync, ProbeSymbol::Cost::emulated, 0, 1}};
+  std::vector<ProbeSymbol> symbols = {
+      {"cuLaunchKernel", ProbeSymbol::Use::launch, ProbeSymbol::Cost::emulated, 0, 1},
+      {"cuStreamSynchronize", ProbeSymbol::Use::sync, ProbeSymbol::Cost::emulated, 0, 1}};
   ProbeHealth probes;
   Stream s;
   s.name(1, "k").round(0, 0, 1000, 999'999);
-  s.whole(0, 0, 100'000, 1).whole(0, 1, 200'000, 2, 500'000);   // the second ends long after the last sync
-  std::vector<HostEvent> events = {{HostEventKind::api, 0, 7, 100'011, 100'029, 0, 0},
-                                   {HostEventKind::api, 0, 7, 200'011, 200'029, 0, 0},
-                                   {HostEventKind::api, 0, 7, 300'000, 300'100, 0, 0},    // the worker says nothing of this one
-                                   {HostEventKind::api, 1, 7, 400'000, 400'100, 0, 0},
-                                   {HostEventKind::off_cpu, 0, 7, 5000, 6000, 1, 10}};
+  s.whole(0, 0, 100'000, 1).whole(0, 1, 200'000, 2, 500'000);  // the second ends long after the last sync
+  std::vector<HostEvent> events = {
+      {HostEventKind::api, 0, 7, 100'011, 100'029, 0, 0},
+      {HostEventKind::api, 0, 7, 200'011, 200'029, 0, 0},
+      {HostEventKind::api, 0, 7, 300'000, 300'100, 0, 0},  // the worker says nothing of this one
+      {HostEventKind::api, 1, 7, 400'000, 400'100, 0, 0},
+      {HostEventKind::off_cpu, 0, 7, 5000, 6000, 1, 10}};
   store_->add_block(s.bytes(), events, symbols, &probes, &collector_);
   EXPECT_EQ(health_of(*store_, "host_launches_vs_launches"), 1);
   EXPECT_DOUBLE_EQ(health_of(*store_, "kernels_outside_host_window"), 0.5);
@@ -206,7 +216,8 @@ TEST_F(Store, virtual_counters_join_their_launch) {
   Stream s;
   s.round(0, 0, 1000, 9999).request(0, 0, 2000, 3000).launch(0, 0, 2010, 2030);
   wire::VirtualCountersRecord c{};
-  c.launch_begin = 2010, c.thread = 7, c.thread_instructions = 320, c.global_load_sectors = 4, c.global_store_sectors = 3;
+  c.launch_begin = 2010, c.thread = 7, c.thread_instructions = 320, c.global_load_sectors = 4,
+  c.global_store_sectors = 3;
   s.add(wire::Kind::virtual_counters, 0, c);
   c.launch_begin = 1;
   s.add(wire::Kind::virtual_counters, 0, c);
@@ -314,19 +325,24 @@ TEST_F(Store, hostile_records_give_findings_and_no_crash) {
   std::mt19937_64 random(7);
   auto number = [&]() -> uint64_t {
     switch (random() % 4) {
-      case 0: return random() % 4;
-      case 1: return UINT64_MAX - random() % 3;
-      case 2: return random() % 100'000;
-      default: return random();
+      case 0:
+        return random() % 4;
+      case 1:
+        return UINT64_MAX - random() % 3;
+      case 2:
+        return random() % 100'000;
+      default:
+        return random();
     }
   };
   for (int i = 0; i < 60; ++i) {
     Stream s;
     for (int k = 0; k < 60; ++k) {
-      static constexpr uint16_t kSizes[] = {sizeof(wire::RequestRecord), sizeof(wire::LaunchRecord), sizeof(wire::KernelRecord),
-                                            sizeof(wire::ApiRecord), sizeof(wire::SyncRecord), sizeof(wire::MemoryRecord),
-                                            sizeof(wire::OverheadRecord), sizeof(wire::NameRecord),
-                                            sizeof(wire::VirtualCountersRecord), sizeof(wire::RoundRecord)};
+      static constexpr uint16_t kSizes[] = {
+          sizeof(wire::RequestRecord),  sizeof(wire::LaunchRecord), sizeof(wire::KernelRecord),
+          sizeof(wire::ApiRecord),      sizeof(wire::SyncRecord),   sizeof(wire::MemoryRecord),
+          sizeof(wire::OverheadRecord), sizeof(wire::NameRecord),   sizeof(wire::VirtualCountersRecord),
+          sizeof(wire::RoundRecord)};
       auto kind = random() % 10;
       std::vector<uint64_t> body(kSizes[kind] / 8);
       for (auto& word : body) word = number();
@@ -352,9 +368,10 @@ TEST_F(Store, classes_past_sixteen_are_pooled_by_size) {
   store->add_block(s.bytes(), {}, {}, nullptr, &collector_);
   store->finish();
   std::string classes, pooled;
-  ASSERT_TRUE(store->query("SELECT COUNT(*), SUM(pooled) FROM launch_classes", [&](auto&, auto& v) { classes = *v[0], pooled = *v[1]; }));
+  ASSERT_TRUE(store->query("SELECT COUNT(*), SUM(pooled) FROM launch_classes",
+                           [&](auto&, auto& v) { classes = *v[0], pooled = *v[1]; }));
   EXPECT_EQ(classes, "18");
-  EXPECT_EQ(pooled, "2");   // 17..31 and 32..40 blocks of 128 threads
+  EXPECT_EQ(pooled, "2");  // 17..31 and 32..40 blocks of 128 threads
 }
 
 }  // namespace

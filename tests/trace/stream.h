@@ -29,7 +29,8 @@ class Stream {
   Stream& name(uint32_t id, std::string text) {
     size_t length = text.size();
     text.resize((length + 7) / 8 * 8);
-    wire::NameRecord record{{wire::Kind::name, static_cast<uint16_t>(sizeof record + text.size()), wire::kNoRound}, id,
+    wire::NameRecord record{{wire::Kind::name, static_cast<uint16_t>(sizeof record + text.size()), wire::kNoRound},
+                            id,
                             static_cast<uint32_t>(length)};
     raw(&record, sizeof record);
     return raw(text.data(), text.size());
@@ -40,20 +41,23 @@ class Stream {
   Stream& request(uint32_t round, uint32_t sequence, uint64_t issue, uint64_t end, uint32_t thread = 7,
                   wire::Phase phase = wire::Phase::measured) {
     wire::RequestRecord r{};
-    r.due = r.issue = issue, r.end = end, r.request = sequence, r.sequence = sequence, r.thread = thread, r.phase = phase;
+    r.due = r.issue = issue, r.end = end, r.request = sequence, r.sequence = sequence, r.thread = thread,
+    r.phase = phase;
     return add(wire::Kind::request, round, r);
   }
-  Stream& launch(uint32_t round, uint32_t sequence, uint64_t begin, uint64_t end, uint32_t thread = 7, uint32_t index = 0,
-                 wire::Phase phase = wire::Phase::measured) {
+  Stream& launch(uint32_t round, uint32_t sequence, uint64_t begin, uint64_t end, uint32_t thread = 7,
+                 uint32_t index = 0, wire::Phase phase = wire::Phase::measured) {
     wire::LaunchRecord r{};
-    r.begin = begin, r.end = end, r.sequence = r.request = sequence, r.launch = index, r.phase = phase, r.thread = thread;
+    r.begin = begin, r.end = end, r.sequence = r.request = sequence, r.launch = index, r.phase = phase,
+    r.thread = thread;
     return add(wire::Kind::launch, round, r);
   }
   Stream& api(uint64_t start, uint64_t end, uint32_t correlation, uint32_t thread = 7,
               uint32_t cbid = gpu::CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) {
     return add(wire::Kind::api, 0, wire::ApiRecord{{}, start, end, cbid, correlation, thread, 0});
   }
-  Stream& kernel(uint64_t start, uint64_t end, uint32_t correlation, uint32_t name = 1, uint32_t grid = 4, uint32_t stream = 1) {
+  Stream& kernel(uint64_t start, uint64_t end, uint32_t correlation, uint32_t name = 1, uint32_t grid = 4,
+                 uint32_t stream = 1) {
     wire::KernelRecord r{};
     r.start = start, r.end = end, r.correlation = correlation, r.name = name, r.registers = 32, r.stream = stream;
     for (int i = 0; i < 3; ++i) r.grid[i] = r.block[i] = 1;
