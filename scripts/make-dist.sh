@@ -9,7 +9,7 @@ mkdir -p "$dist"/{bin,lib,probes,scripts,tests}
 install -m 755 "$build"/bin/kgate "$build"/bin/kgate-worker "$build"/bin/kgate-compile "$dist/bin/"
 install -m 644 "$build"/lib/libkgate_vgpu.so "$dist/lib/"
 strip --strip-debug "$dist"/bin/* "$dist"/lib/libkgate_vgpu.so   # symbols stay: uprobes attach to them
-find "$build/probes" -name '*.bpf.o' -exec install -m 644 {} "$dist/probes/" \;
+find "$build" -name '*.bpf.o' -exec install -m 644 {} "$dist/probes/" \;
 cp -r "$root/workloads" "$root/configs" "$dist/"
 cp -r "$root/tests/corpus" "$root/tests/gpu" "$dist/tests/"
 install -m 755 "$root/scripts/demo.sh" "$dist/scripts/"

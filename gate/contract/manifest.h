@@ -1,4 +1,5 @@
-// The corpus manifest: candidates with the verdict that each must get. `kgate check --manifest` runs them and prints a score.
+// The corpus manifest: candidates with the verdict that each must get. `kgate check --manifest` runs them and prints a
+// score.
 //
 //   kgate_manifest: 1
 //   entries:
@@ -19,7 +20,7 @@
 
 namespace kgate {
 
-// What one device must say. Either a reason to skip, or an exit code and words that the findings must hold.
+// What one device must say: either a reason to skip, or an exit code and finding ids, one of which must be reported.
 struct Expectation {
   std::optional<std::string> skip;
   Exit exit = Exit::pass;
@@ -27,11 +28,11 @@ struct Expectation {
 };
 
 struct ManifestEntry {
-  std::string name;                      // unique
+  std::string name;  // unique
   std::filesystem::path candidate, contract;
-  std::optional<std::string> entry;      // kernel in the candidate; default: the contract's
+  std::optional<std::string> entry;                // kernel in the candidate; default: the contract's
   std::optional<Expectation> virtual_device, gpu;  // nullopt: the manifest says nothing, the entry is not run there
-  std::string where;                     // file:line:column
+  std::string where;                               // file:line:column
 };
 
 struct Manifest {

@@ -65,7 +65,7 @@ Finding of_fault(const worker::FaultEvent& fault) {
       finding.exit = entry.exit;
     }
   finding.text = sanitize(fault.detail.empty() ? fault.name : fault.name.empty() ? fault.detail : fault.name + ": " + fault.detail);
-  if (fault.line) finding.text += fmt::format(" (PTX line {}: {})", fault.line, sanitize(fault.statement, 120));
+  if (fault.line && finding.text.find("PTX line") == std::string::npos) finding.text += fmt::format(" (PTX line {}: {})", fault.line, sanitize(fault.statement, 120));
   return finding;
 }
 

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "candidate/sniff.h"
 #include "precheck/precheck.h"
+#include "support/fd.h"
+#include "support/hash.h"
 #include "support/text.h"
 
 namespace kgate {
@@ -71,6 +74,29 @@ void assemble_ptx(Prepared& prepared, int arch, std::vector<Finding>& findings) 
   prepared.compiled = std::move(result);
 }
 
+// A candidate that is PTX and cannot be read: the assembler's word counts. Where it accepts what kgate's reader does not, that is kgate's
+// gap and never the candidate's fault. False: not PTX at all.
+bool settle_unreadable(Prepared& prepared, const Failure& failure, int arch, std::vector<Finding>& findings) {
+  auto bytes = read_file(prepared.source.path);
+  if (!bytes) return false;
+  auto kind = sniff(*bytes);
+  if (!kind || *kind != CodeKind::ptx) return false;
+  prepared.source.sha256 = sha256(*bytes);
+  CompileOptions options;
+  options.arch = arch;
+  prepared.compiled = assemble(*bytes, options);
+  std::string own = failure.what;
+  switch (prepared.compiled->outcome) {
+    case CompileOutcome::no_compiler: findings.push_back({"compile", "compile", own, failure.where, Exit::broken}); break;
+    case CompileOutcome::ok:
+      findings.push_back({"not_executed", "compile", "the assembler accepts it, kgate's PTX reader does not: " + own, failure.where,
+                          Exit::environment});
+      break;
+    default: settle(*prepared.compiled, prepared.source.path, prepared.label, findings);
+  }
+  return true;
+}
+
 ResourceUsage usage_of_cubin(const Entry& entry) {
   ResourceUsage usage;
   usage.registers = entry.registers;
@@ -86,7 +112,13 @@ Prepared prepare(const std::filesystem::path& path, const std::string& entry, co
                  bool virtual_device, std::vector<Finding>& findings) {
   Prepared prepared;
   prepared.label = label;
-  prepared.source = read_candidate(path).value_or_throw(Exit::bad_input);
+  prepared.source.path = path;
+  auto read = read_candidate(path);
+  if (!read) {
+    if (label == "candidate" && settle_unreadable(prepared, read.failure(), arch, findings)) return prepared;
+    throw Error(Exit::bad_input, read.failure());
+  }
+  prepared.source = std::move(*read);
   if (prepared.source.kind == CodeKind::cuda_source) {
     size_t before = findings.size();
     compile_source(prepared, arch, findings);
