@@ -22,6 +22,8 @@
 
 namespace kgate {
 
+using namespace cap;
+
 namespace {
 
 using Check = std::optional<Failure>;

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace kgate {
+namespace kgate::cap {
 
 constexpr size_t kMaxName = 4096;  // bytes of any name; mangled entries are long
 constexpr uint32_t kMaxThreads = 256, kMaxStreams = 4096, kMaxEvents = 1 << 16;
@@ -28,4 +28,4 @@ constexpr uint64_t kMaxTime = uint64_t{1} << 52;          // ns: 52 days
 constexpr uint32_t kMaxSharedBytes = 1 << 20;
 constexpr uint32_t kMaxClusterBlocks = 16;
 
-}  // namespace kgate
+}  // namespace kgate::cap

@@ -12,6 +12,8 @@
 
 namespace kgate {
 
+using namespace cap;
+
 namespace {
 
 using Check = std::optional<Failure>;
