@@ -29,7 +29,8 @@ std::string check_launch(const LaunchSpec& launch, const Arm& arm, const Workloa
   if (empty(launch.grid) || empty(launch.block)) return "has an empty grid or block";
   for (const auto& r : launch.relocations) {
     if (r.buffer >= workload.buffers.size()) return "points at a buffer that the workload does not have";
-    if (launch.params.size() < 8 || r.param_offset > launch.params.size() - 8) return "has a pointer outside its parameter block";
+    if (launch.params.size() < 8 || r.param_offset > launch.params.size() - 8)
+      return "has a pointer outside its parameter block";
   }
   return {};
 }
@@ -40,7 +41,8 @@ std::string check_arm(const Arm& arm, const Workload& workload) {
   for (const auto& kernel : arm.kernels)
     if (kernel.module >= arm.modules.size()) return "has a kernel without a module";
   for (const auto& [launch, items] : arm.replace) {
-    if (launch >= workload.launches.size()) return "replaces launch " + std::to_string(launch) + ", which the workload does not have";
+    if (launch >= workload.launches.size())
+      return "replaces launch " + std::to_string(launch) + ", which the workload does not have";
     for (const auto& item : items)
       if (auto what = check_launch(item, arm, workload); !what.empty())
         return "replacement of launch " + std::to_string(launch) + " " + what;
@@ -53,7 +55,8 @@ std::string check_rounds(const ReplayPlan& plan) {
   for (const auto& round : plan.rounds) {
     if (round.arm >= plan.arms.size()) return "a round names an arm that the plan does not have";
     if (!numbers.insert(round.round).second) return "two rounds have the number " + std::to_string(round.round);
-    if (!arms.insert(round.arm).second && plan.mode == ReplayMode::numeric) return "a numeric plan has two rounds of one arm";
+    if (!arms.insert(round.arm).second && plan.mode == ReplayMode::numeric)
+      return "a numeric plan has two rounds of one arm";
   }
   return {};
 }
@@ -72,9 +75,11 @@ Result<std::monostate> validate_plan(const ReplayPlan& plan, const Workload& wor
   }
   if (auto what = check_rounds(plan); !what.empty()) return bad(what);
   for (uint32_t buffer : plan.readback)
-    if (buffer >= workload.buffers.size()) return bad("readback of buffer " + std::to_string(buffer) + ", which the workload does not have");
+    if (buffer >= workload.buffers.size())
+      return bad("readback of buffer " + std::to_string(buffer) + ", which the workload does not have");
   for (uint32_t launch : plan.judged)
-    if (launch >= workload.launches.size()) return bad("judges launch " + std::to_string(launch) + ", which the workload does not have");
+    if (launch >= workload.launches.size())
+      return bad("judges launch " + std::to_string(launch) + ", which the workload does not have");
   return std::monostate{};
 }
 

@@ -57,9 +57,12 @@ Dim3 read_dim(JsonFields& fields, const char* name) {
 
 json write_launch(const LaunchSpec& launch) {
   json relocations = json::array();
-  for (const auto& r : launch.relocations) relocations.push_back({{"at", r.param_offset}, {"buffer", r.buffer}, {"delta", r.delta}});
-  return {{"kernel", launch.kernel},   {"grid", write_dim(launch.grid)},       {"block", write_dim(launch.block)}, {"cluster", write_dim(launch.cluster)},
-          {"shared", launch.shared}, {"params", to_hex(launch.params)}, {"relocations", relocations}};
+  for (const auto& r : launch.relocations)
+    relocations.push_back({{"at", r.param_offset}, {"buffer", r.buffer}, {"delta", r.delta}});
+  return {{"kernel", launch.kernel},          {"grid", write_dim(launch.grid)},
+          {"block", write_dim(launch.block)}, {"cluster", write_dim(launch.cluster)},
+          {"shared", launch.shared},          {"params", to_hex(launch.params)},
+          {"relocations", relocations}};
 }
 
 LaunchSpec read_launch(const json& value) {
@@ -120,7 +123,11 @@ json write_arm(const Arm& arm, size_t index, const std::filesystem::path& direct
     for (const auto& item : items) with.push_back(write_launch(item));
     replace.push_back({{"launch", launch}, {"with", with}});
   }
-  return {{"label", arm.label}, {"modules", modules}, {"kernels", kernels}, {"kernel_ids", arm.kernel_ids}, {"replace", replace}};
+  return {{"label", arm.label},
+          {"modules", modules},
+          {"kernels", kernels},
+          {"kernel_ids", arm.kernel_ids},
+          {"replace", replace}};
 }
 
 Arm read_arm(const json& value, size_t index, const std::filesystem::path& directory) {
@@ -155,7 +162,8 @@ Arm read_arm(const json& value, size_t index, const std::filesystem::path& direc
 
 std::vector<uint32_t> read_indices(JsonFields& fields, const char* name) {
   std::vector<uint32_t> indices;
-  for (const json& item : fields.array(name, kMaxItems)) indices.push_back(static_cast<uint32_t>(count_of(item, UINT32_MAX, name)));
+  for (const json& item : fields.array(name, kMaxItems))
+    indices.push_back(static_cast<uint32_t>(count_of(item, UINT32_MAX, name)));
   return indices;
 }
 

@@ -1,5 +1,6 @@
-// One conversation with one worker, step by step. A step that fails fills in the outcome and ends the conversation; the worker
-// and all that it started are dead before the outcome leaves this file, so that nobody reads memory that is still written.
+// One conversation with one worker, step by step. A step that fails fills in the outcome and ends the conversation; the
+// worker and all that it started are dead before the outcome leaves this file, so that nobody reads memory that is
+// still written.
 #include "replay/session.h"
 
 #include <unistd.h>
@@ -21,12 +22,18 @@ using Type = Message::Type;
 
 const char* worker_end_name(WorkerEnd end) {
   switch (end) {
-    case WorkerEnd::completed: return "completed";
-    case WorkerEnd::fault: return "fault";
-    case WorkerEnd::crashed: return "crashed";
-    case WorkerEnd::hung: return "hung";
-    case WorkerEnd::garbage: return "garbage";
-    case WorkerEnd::failed_to_start: return "failed to start";
+    case WorkerEnd::completed:
+      return "completed";
+    case WorkerEnd::fault:
+      return "fault";
+    case WorkerEnd::crashed:
+      return "crashed";
+    case WorkerEnd::hung:
+      return "hung";
+    case WorkerEnd::garbage:
+      return "garbage";
+    case WorkerEnd::failed_to_start:
+      return "failed to start";
   }
   return "?";
 }
@@ -45,7 +52,8 @@ class Session {
       : plan_(plan), workload_(workload), options_(options) {}
 
   WorkerOutcome run() {
-    if (start() && attach_probes() && prepare() && check_canary() && replay() && finish()) outcome_.end = WorkerEnd::completed;
+    if (start() && attach_probes() && prepare() && check_canary() && replay() && finish())
+      outcome_.end = WorkerEnd::completed;
     collect();
     return std::move(outcome_);
   }
@@ -62,7 +70,8 @@ class Session {
   bool send(Type type);
   bool await(Type type, milliseconds timeout, const std::string& after, Message* message);
   bool take_fault(const Message& message);
-  bool await_progress(const Round& round, std::optional<uint32_t> request, milliseconds timeout, const std::string& after);
+  bool await_progress(const Round& round, std::optional<uint32_t> request, milliseconds timeout,
+                      const std::string& after);
   bool died(const std::string& after);
   bool end(WorkerEnd how, std::string detail);
   void take_host_events();
@@ -107,14 +116,16 @@ bool Session::await(Type type, milliseconds timeout, const std::string& after, M
   std::string garbage;
   for (auto deadline = Clock::now() + timeout;;) {
     auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-    ChannelState state = channel_->receive(message, static_cast<int>(std::clamp(left, milliseconds(0), kSlice).count()), &garbage);
+    ChannelState state =
+        channel_->receive(message, static_cast<int>(std::clamp(left, milliseconds(0), kSlice).count()), &garbage);
     take_host_events();
     if (interrupted()) return end(WorkerEnd::hung, "interrupted");
     if (state == ChannelState::closed) return died(after);
     if (state == ChannelState::garbage) return end(WorkerEnd::garbage, garbage);
     if (state == ChannelState::timeout) {
       if (left.count() > 0) continue;
-      return end(WorkerEnd::hung, "no answer for " + format_ns(static_cast<double>(timeout.count()) * 1e6) + " " + after);
+      return end(WorkerEnd::hung,
+                 "no answer for " + format_ns(static_cast<double>(timeout.count()) * 1e6) + " " + after);
     }
     if (message->type == Type::fault) return take_fault(*message);
     if (message->type == type) return true;
@@ -138,7 +149,8 @@ bool Session::start() {
   WorkerSizes sizes = worker_sizes(plan_, workload_, is_virtual);
   auto round_ms = options_.round_timeout.count() + static_cast<int64_t>(planned_round_ns(plan_, workload_) / 1'000'000);
   auto steps = plan_.mode == ReplayMode::numeric ? workload_.requests.size() + 1 : 1;
-  double wall = static_cast<double>(options_.start_timeout.count()) + static_cast<double>(round_ms) * static_cast<double>(plan_.rounds.size() * steps);
+  double wall = static_cast<double>(options_.start_timeout.count()) +
+                static_cast<double>(round_ms) * static_cast<double>(plan_.rounds.size() * steps);
   constexpr double kDay = 86'400;
   sizes.cpu_seconds = static_cast<uint64_t>(std::min(60 + wall / 1000 * (workload_.threads + 4), 7 * kDay));
   auto process = spawn_worker(sizes);
@@ -148,7 +160,8 @@ bool Session::start() {
 
   Message hello;
   hello.type = Type::hello;
-  hello.hello = {options_.device.library, options_.device.ordinal, folder_.path().string(), sizes.record_bytes, sizes.readback_bytes, {}};
+  hello.hello = {options_.device.library, options_.device.ordinal, folder_.path().string(),
+                 sizes.record_bytes,      sizes.readback_bytes,    {}};
   if (plan_.trace && options_.collect_cupti) hello.hello.cupti = is_virtual ? options_.device.library : find_cupti();
   collecting_ = !hello.hello.cupti.empty();
   channel_->send(hello);
@@ -167,14 +180,16 @@ bool Session::attach_probes() {
   std::error_code error;
   auto path = std::filesystem::canonical(library, error);
   if (error) {
-    outcome_.probe_failure = "cannot find the driver library that the worker loaded ('" + options_.device.library + "')";
+    outcome_.probe_failure =
+        "cannot find the driver library that the worker loaded ('" + options_.device.library + "')";
     return true;
   }
   auto probes = HostProbes::attach(process_->child->pid(), path.string());
   if (probes)
     probes_ = std::move(*probes);
   else
-    outcome_.probe_failure = probes.failure().what + (probes.failure().hint.empty() ? "" : " (" + probes.failure().hint + ")");
+    outcome_.probe_failure =
+        probes.failure().what + (probes.failure().hint.empty() ? "" : " (" + probes.failure().hint + ")");
   return true;
 }
 
@@ -188,8 +203,8 @@ bool Session::prepare() {
   return await(Type::canary, options_.start_timeout, "after the modules were loaded", &canary_);
 }
 
-// Exactly one launch and one synchronisation lie between the canary's times. A canary that fails is not the worker's fault:
-// it says that the probes are not to be believed.
+// Exactly one launch and one synchronisation lie between the canary's times. A canary that fails is not the worker's
+// fault: it says that the probes are not to be believed.
 bool Session::check_canary() {
   if (!probes_) return true;
   constexpr double kRounding = 16;  // ns: the times travelled as doubles
@@ -209,7 +224,8 @@ bool Session::check_canary() {
   }
 }
 
-bool Session::await_progress(const Round& round, std::optional<uint32_t> request, milliseconds timeout, const std::string& after) {
+bool Session::await_progress(const Round& round, std::optional<uint32_t> request, milliseconds timeout,
+                             const std::string& after) {
   Message message;
   if (!await(Type::progress, timeout, after, &message)) return false;
   auto said = message.numbers.find("request");

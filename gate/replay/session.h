@@ -1,5 +1,5 @@
-// kgate's side of one worker: spawn, attach probes, watch, collect. Whatever the worker does (crash, hang, garbage) is a
-// value in WorkerOutcome, never an exception.
+// kgate's side of one worker: spawn, attach probes, watch, collect. Whatever the worker does (crash, hang, garbage) is
+// a value in WorkerOutcome, never an exception.
 #pragma once
 
 #include <chrono>
@@ -22,19 +22,19 @@ const char* worker_end_name(WorkerEnd end);
 
 struct WorkerOutcome {
   WorkerEnd end = WorkerEnd::failed_to_start;
-  std::string detail;                              // "SIGSEGV", "no answer for 20 s after round 3", the garbage (sanitised)
+  std::string detail;  // "SIGSEGV", "no answer for 20 s after round 3", the garbage (sanitised)
   std::optional<worker::FaultEvent> fault;
   std::optional<gpu::DeviceProperties> device;
-  Mapping records;                                 // the whole memfd: wire::Header first
+  Mapping records;  // the whole memfd: wire::Header first
   Mapping readback;
   std::optional<CollectorHealth> collector;
   // T0 only
   std::vector<HostEvent> host_events;
   std::vector<ProbeSymbol> symbols;
   std::optional<ProbeHealth> probes;
-  std::string probe_failure;                       // why T0 was not reached, empty when it was
-  bool canary_ok = false;                          // one known launch and sync were seen exactly once each
-  std::map<std::string, double> load_ns;           // module load by arm label
+  std::string probe_failure;              // why T0 was not reached, empty when it was
+  bool canary_ok = false;                 // one known launch and sync were seen exactly once each
+  std::map<std::string, double> load_ns;  // module load by arm label
 };
 
 struct SessionOptions {

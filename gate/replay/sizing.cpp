@@ -13,7 +13,8 @@ constexpr uint64_t kPerVirtualLaunch = kPerLaunch + sizeof(wire::VirtualCounters
 constexpr uint64_t kRoom = 8 << 20;  // set-up calls, names, overhead records
 // What the device side may write for one driver call: the call itself, and one of kernel, copy or synchronisation.
 constexpr uint64_t kPerDriverCall =
-    sizeof(wire::ApiRecord) + std::max({sizeof(wire::KernelRecord), sizeof(wire::MemoryRecord), sizeof(wire::SyncRecord)});
+    sizeof(wire::ApiRecord) +
+    std::max({sizeof(wire::KernelRecord), sizeof(wire::MemoryRecord), sizeof(wire::SyncRecord)});
 
 // Driver calls of one pass over one request.
 struct Counts {
@@ -36,7 +37,9 @@ Counts count(const Workload& workload, const Request& request, const Arm& arm) {
 }
 
 // Times that request `r` is replayed in a round.
-uint64_t passes(const Span& span, size_t requests, size_t r) { return r < span.total ? (span.total - r - 1) / requests + 1 : 0; }
+uint64_t passes(const Span& span, size_t requests, size_t r) {
+  return r < span.total ? (span.total - r - 1) / requests + 1 : 0;
+}
 
 }  // namespace
 
@@ -53,7 +56,8 @@ uint64_t stage_bytes(const ReplayPlan& plan, const Workload& workload, uint32_t 
     for (size_t r = 0; r < workload.requests.size(); ++r) {
       const Request& request = workload.requests[r];
       if (request.thread != thread && plan.mode == ReplayMode::timing) continue;
-      uint64_t once = sizeof(wire::RequestRecord) + count(workload, request, arm).launches * (is_virtual ? kPerVirtualLaunch : kPerLaunch);
+      uint64_t once = sizeof(wire::RequestRecord) +
+                      count(workload, request, arm).launches * (is_virtual ? kPerVirtualLaunch : kPerLaunch);
       bytes += passes(span, workload.requests.size(), r) * once;
     }
     most = std::max(most, bytes);
@@ -89,7 +93,8 @@ uint64_t planned_round_ns(const ReplayPlan& plan, const Workload& workload) {
   for (size_t r = 0; r < workload.requests.size(); ++r) {
     const Request& request = workload.requests[r];
     uint64_t once = 0;
-    for (uint32_t c = request.first_call; c < request.first_call + request.call_count; ++c) once += workload.calls[c].host_gap_ns;
+    for (uint32_t c = request.first_call; c < request.first_call + request.call_count; ++c)
+      once += workload.calls[c].host_gap_ns;
     gaps += once * passes(span, workload.requests.size(), r);
     last_arrival = std::max(last_arrival, request.arrival_ns);
   }

@@ -1,5 +1,5 @@
-// How many bytes of records a plan makes, and how long it is planned to take: computed once and in one place, because kgate
-// sizes the shared memory by it and the worker its staging areas.
+// How many bytes of records a plan makes, and how long it is planned to take: computed once and in one place, because
+// kgate sizes the shared memory by it and the worker its staging areas.
 #pragma once
 
 #include <cstdint>

@@ -53,15 +53,18 @@ WorkerSizes worker_sizes(const ReplayPlan& plan, const Workload& workload, bool 
   WorkerSizes sizes;
   sizes.record_bytes = record_bytes(plan, workload, is_virtual);
   if (sizes.record_bytes > kMaxRecordBytes)
-    throw Error(Exit::usage, "the replay would make " + format_bytes(static_cast<double>(sizes.record_bytes)) + " of records, limit " +
-                    format_bytes(kMaxRecordBytes), {}, "ask for fewer requests a round, or fewer pairs");
+    throw Error(Exit::usage,
+                "the replay would make " + format_bytes(static_cast<double>(sizes.record_bytes)) +
+                    " of records, limit " + format_bytes(kMaxRecordBytes),
+                {}, "ask for fewer requests a round, or fewer pairs");
   for (const auto& region : readback_layout(plan, workload))
     sizes.readback_bytes = region.offset + 2 * region.guard + region.bytes;
   uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   if (sizes.readback_bytes > memory / 2)
-    throw Error(Exit::environment, "reading the results back takes " + format_bytes(static_cast<double>(sizes.readback_bytes)) +
-                    " of host memory, this machine has " + format_bytes(static_cast<double>(memory)), {},
-                "use smaller shapes for the comparison of numbers");
+    throw Error(Exit::environment,
+                "reading the results back takes " + format_bytes(static_cast<double>(sizes.readback_bytes)) +
+                    " of host memory, this machine has " + format_bytes(static_cast<double>(memory)),
+                {}, "use smaller shapes for the comparison of numbers");
   return sizes;
 }
 
@@ -80,8 +83,10 @@ Result<WorkerProcess> spawn_worker(const WorkerSizes& sizes) {
 
   Command command;
   command.argv = {worker_program()};
-  command.descriptors = {{theirs.get(), worker::kControlFd}, {process.records.get(), worker::kRecordFd},
-                         {process.output.get(), 1}, {process.output.get(), 2}};
+  command.descriptors = {{theirs.get(), worker::kControlFd},
+                         {process.records.get(), worker::kRecordFd},
+                         {process.output.get(), 1},
+                         {process.output.get(), 2}};
   if (sizes.readback_bytes > 0) {
     auto readback = sealed_memfd("kgate-readback", sizes.readback_bytes);
     if (!readback) return readback.failure();
@@ -105,7 +110,8 @@ std::string mapped_library(pid_t pid, const std::string& library) {
     std::string_view path = line.substr(slash), name = path.substr(path.rfind('/') + 1);
     // libcuda.so.1 is a link to libcuda.so.580.65.06: the mapping shows the latter.
     std::string_view stem = std::string_view(library).substr(0, library.find(".so"));
-    if (name == library || (name.starts_with(stem) && name.substr(stem.size()).starts_with(".so"))) return std::string(path);
+    if (name == library || (name.starts_with(stem) && name.substr(stem.size()).starts_with(".so")))
+      return std::string(path);
   }
   return {};
 }

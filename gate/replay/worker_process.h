@@ -10,8 +10,8 @@
 
 namespace kgate {
 
-// Shared memory of a fixed size: sealed against shrinking, because a worker that truncated it would kill the reader with
-// SIGBUS, and against growing.
+// Shared memory of a fixed size: sealed against shrinking, because a worker that truncated it would kill the reader
+// with SIGBUS, and against growing.
 Result<Fd> sealed_memfd(const std::string& name, size_t bytes);
 
 // $KGATE_WORKER, else kgate-worker beside the running program.
@@ -19,9 +19,9 @@ std::string worker_program();
 
 struct WorkerProcess {
   std::optional<Child> child;
-  Fd control;                  // our end of the socket pair
-  Fd records, readback;        // readback: empty without one
-  Fd output;                   // what it wrote to stdout and stderr, the first 64 KiB
+  Fd control;            // our end of the socket pair
+  Fd records, readback;  // readback: empty without one
+  Fd output;             // what it wrote to stdout and stderr, the first 64 KiB
 
   // The last lines of output, one line of clean text; empty when there are none.
   std::string last_words() const;
@@ -31,12 +31,14 @@ struct WorkerSizes {
   uint64_t record_bytes = 0, readback_bytes = 0, cpu_seconds = 0;
 };
 
-// Throws Error{usage} when the plan needs more than 1 GiB of records, Error{environment} when the readback does not fit this machine.
+// Throws Error{usage} when the plan needs more than 1 GiB of records, Error{environment} when the readback does not fit
+// this machine.
 WorkerSizes worker_sizes(const ReplayPlan& plan, const Workload& workload, bool is_virtual);
 
 Result<WorkerProcess> spawn_worker(const WorkerSizes& sizes);
 
-// The path under which process `pid` has mapped `library`: what "libcuda.so.1" was found as. Empty when it is not mapped.
+// The path under which process `pid` has mapped `library`: what "libcuda.so.1" was found as. Empty when it is not
+// mapped.
 std::string mapped_library(pid_t pid, const std::string& library);
 
 }  // namespace kgate

@@ -27,14 +27,16 @@ void check_parameters(gpu::Driver& driver, gpu::CUfunction function, const Workl
   size_t bytes = seen->empty() ? 0 : seen->back().first + seen->back().second;
   constexpr size_t kMostPadding = 15;  // after the last parameter
   if (same && bytes <= kernel.param_bytes && kernel.param_bytes - bytes <= kMostPadding) return;
-  throw WorkerError("other parameters", "kernel '" + sanitize(kernel.entry, 200) + "' was loaded with " + std::to_string(seen->size()) +
-                                            " parameters of " + std::to_string(bytes) + " bytes, the plan has " +
-                                            std::to_string(kernel.params.size()) + " of " + std::to_string(kernel.param_bytes));
+  throw WorkerError("other parameters", "kernel '" + sanitize(kernel.entry, 200) + "' was loaded with " +
+                                            std::to_string(seen->size()) + " parameters of " + std::to_string(bytes) +
+                                            " bytes, the plan has " + std::to_string(kernel.params.size()) + " of " +
+                                            std::to_string(kernel.param_bytes));
 }
 
 // Loads the modules of `kernels` that are wanted and looks up the wanted functions. Adds the time that loading took.
 std::vector<gpu::CUfunction> load(gpu::Driver& driver, const std::vector<WorkloadModule>& modules,
-                                  const std::vector<WorkloadKernel>& kernels, const std::vector<bool>& wanted, double& ns) {
+                                  const std::vector<WorkloadKernel>& kernels, const std::vector<bool>& wanted,
+                                  double& ns) {
   std::vector<gpu::CUmodule> loaded(modules.size());
   std::vector<gpu::CUfunction> functions(kernels.size());
   for (size_t k = 0; k < kernels.size(); ++k) {
@@ -51,8 +53,8 @@ std::vector<gpu::CUfunction> load(gpu::Driver& driver, const std::vector<Workloa
   return functions;
 }
 
-// Largest dynamic shared memory of each function over all its launches: more than 48 KiB has to be asked for. `most` is kept
-// from arm to arm, since arms share the workload's functions.
+// Largest dynamic shared memory of each function over all its launches: more than 48 KiB has to be asked for. `most` is
+// kept from arm to arm, since arms share the workload's functions.
 void allow_shared(gpu::Driver& driver, const PreparedArm& arm, std::map<gpu::CUfunction, uint32_t>& most) {
   for (const auto& call : arm.launches) {
     for (const auto& item : call.items) {
@@ -64,7 +66,8 @@ void allow_shared(gpu::Driver& driver, const PreparedArm& arm, std::map<gpu::CUf
   }
 }
 
-PreparedLaunch prepare(const LaunchSpec& spec, const std::vector<gpu::CUfunction>& functions, const DeviceBuffers& buffers) {
+PreparedLaunch prepare(const LaunchSpec& spec, const std::vector<gpu::CUfunction>& functions,
+                       const DeviceBuffers& buffers) {
   PreparedLaunch ready;
   ready.kernel = spec.kernel;
   ready.launch.function = functions[spec.kernel];
@@ -110,7 +113,8 @@ std::vector<PreparedArm> prepare_arms(gpu::Driver& driver, const Workload& workl
       auto replaced = plan.arms[a].replace.find(l);
       arm.launches[l].replaced = replaced != plan.arms[a].replace.end();
       if (arm.launches[l].replaced) {
-        for (const LaunchSpec& spec : replaced->second) arm.launches[l].items.push_back(prepare(spec, kernels.arms[a], buffers));
+        for (const LaunchSpec& spec : replaced->second)
+          arm.launches[l].items.push_back(prepare(spec, kernels.arms[a], buffers));
       } else {
         arm.launches[l].items.push_back(prepare(workload.launches[l], kernels.workload, buffers));
       }

@@ -16,9 +16,9 @@
 namespace kgate::worker {
 
 struct PreparedLaunch {
-  gpu::Launch launch;              // stream: set for each call
-  std::vector<std::byte> params;   // pointers resolved
-  uint32_t kernel = 0;             // index into the arm's (replaced) or the workload's kernels
+  gpu::Launch launch;             // stream: set for each call
+  std::vector<std::byte> params;  // pointers resolved
+  uint32_t kernel = 0;            // index into the arm's (replaced) or the workload's kernels
 };
 
 // What an arm launches for one workload launch.
@@ -35,7 +35,7 @@ struct PreparedArm {
 struct LoadedKernels {
   std::vector<gpu::CUfunction> workload;
   std::vector<std::vector<gpu::CUfunction>> arms;
-  std::map<std::string, double> load_ns;   // by arm label: its own modules, or the workload's for an arm without any
+  std::map<std::string, double> load_ns;  // by arm label: its own modules, or the workload's for an arm without any
 };
 
 // Throws GpuError, or WorkerError "other parameters" when the driver sees another parameter block than the plan.

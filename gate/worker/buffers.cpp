@@ -12,8 +12,8 @@ namespace kgate::worker {
 
 namespace {
 
-constexpr uint64_t kDriverAlign = 256;          // of every cuMemAlloc
-constexpr uint64_t kReserve = 64 << 20;         // device memory that is left to kernels' local memory and the driver
+constexpr uint64_t kDriverAlign = 256;   // of every cuMemAlloc
+constexpr uint64_t kReserve = 64 << 20;  // device memory that is left to kernels' local memory and the driver
 
 // Content that a fill makes needs no copy to restore it.
 const uint8_t* constant_byte(const Content& content) {
@@ -34,14 +34,19 @@ uint64_t available_host_memory() {
 }
 
 [[noreturn]] void too_small(const char* what, uint64_t needs, uint64_t device, const std::string& rest = {}) {
-  throw WorkerError("out of memory", std::string(what) + " needs " + format_bytes(static_cast<double>(needs)) + ", free " +
-                                         format_bytes(static_cast<double>(device)) + " on the device" + rest);
+  throw WorkerError("out of memory", std::string(what) + " needs " + format_bytes(static_cast<double>(needs)) +
+                                         ", free " + format_bytes(static_cast<double>(device)) + " on the device" +
+                                         rest);
 }
 
 }  // namespace
 
 DeviceBuffers::DeviceBuffers(gpu::Driver& driver, const Workload& workload, const ReplayPlan& plan)
-    : driver_(driver), workload_(workload), guard_(plan.guard_bytes), guard_value_(plan.guard_value), placed_(workload.buffers.size()) {
+    : driver_(driver),
+      workload_(workload),
+      guard_(plan.guard_bytes),
+      guard_value_(plan.guard_value),
+      placed_(workload.buffers.size()) {
   uint64_t needs = 0, copies = 0;
   for (const Buffer& buffer : workload.buffers) {
     needs += footprint(buffer, guard_);

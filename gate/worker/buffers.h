@@ -1,5 +1,5 @@
-// The workload's buffers on the device. Both arms use the same ones at the same addresses: between processes, and between
-// allocations, kernel times differ by percents through physical placement alone.
+// The workload's buffers on the device. Both arms use the same ones at the same addresses: between processes, and
+// between allocations, kernel times differ by percents through physical placement alone.
 //
 // Addresses are the driver's choice; every pointer that a launch holds is a relocation.
 #pragma once
@@ -22,7 +22,8 @@ class DeviceBuffers {
 
   gpu::CUdeviceptr address(uint32_t buffer) const { return placed_[buffer].address; }
 
-  // First content into every written buffer, and into the guards. Nothing is in flight before; the caller synchronises after.
+  // First content into every written buffer, and into the guards. Nothing is in flight before; the caller synchronises
+  // after.
   void restore(gpu::CUstream stream);
 
   // What an upload call sends to the device: the buffer's own first content. Null for buffers that no call uploads to.
@@ -34,8 +35,8 @@ class DeviceBuffers {
  private:
   struct Placed {
     gpu::CUdeviceptr address = 0;
-    gpu::CUdeviceptr pristine = 0;       // device copy of the first content; 0: none
-    std::vector<std::byte> host;         // the first content, where it is needed at run time
+    gpu::CUdeviceptr pristine = 0;  // device copy of the first content; 0: none
+    std::vector<std::byte> host;    // the first content, where it is needed at run time
   };
   void place(uint32_t buffer);
   void fill(uint32_t buffer, bool keep_on_device, bool keep_on_host);

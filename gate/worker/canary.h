@@ -1,5 +1,5 @@
-// One launch and one synchronisation of which both sides know the number: when the tracers saw anything else, they are not
-// to be believed.
+// One launch and one synchronisation of which both sides know the number: when the tracers saw anything else, they are
+// not to be believed.
 #pragma once
 
 #include <cstdint>

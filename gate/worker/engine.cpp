@@ -83,8 +83,8 @@ class ThreadPool {
   Shared& shared_;
   std::vector<std::unique_ptr<Replayer>> replayers_;
   std::barrier<> begin_, end_;
-  RoundStart start_;       // written between end_ and begin_, read between begin_ and end_
-  bool quit_ = false;      // likewise
+  RoundStart start_;   // written between end_ and begin_, read between begin_ and end_
+  bool quit_ = false;  // likewise
   std::mutex fault_mutex_;
   std::optional<FaultEvent> fault_;
   std::vector<std::thread> threads_;

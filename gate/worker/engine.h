@@ -1,7 +1,7 @@
 // Runs a plan's rounds: restore, start the threads, wait, synchronise, hand over the records.
 //
-// Threads are made once and parked between rounds: a thread that is created inside a round, or touches memory there for the
-// first time, stalls the requests behind it, and with a thousand requests that one stall is the p99.
+// Threads are made once and parked between rounds: a thread that is created inside a round, or touches memory there for
+// the first time, stalls the requests behind it, and with a thousand requests that one stall is the p99.
 #pragma once
 
 #include <barrier>
@@ -28,9 +28,9 @@ struct ThreadFault : std::exception {
 
 struct EngineOutput {
   RecordWriter& writer;
-  CuptiCollector* collector = nullptr;                                          // null: no device-side collection
+  CuptiCollector* collector = nullptr;  // null: no device-side collection
   std::function<void(uint32_t round, std::optional<uint32_t> request)> progress;
-  std::span<std::byte> readback;                                                // numeric; as readback_layout() says
+  std::span<std::byte> readback;  // numeric; as readback_layout() says
 };
 
 // Each returns after the last round, or throws ThreadFault with the first fault of any thread.

@@ -1,5 +1,5 @@
-// From an exception to the fault that kgate is told about. Whoever works says in a Position what it is at, so that no call
-// needs a handler of its own.
+// From an exception to the fault that kgate is told about. Whoever works says in a Position what it is at, so that no
+// call needs a handler of its own.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Position {
 
 // A fault that no driver call reported: memory that is too short, a kernel that is not what the plan says.
 struct WorkerError : std::exception {
-  std::string name;    // "out of memory", "other parameters"
+  std::string name;  // "out of memory", "other parameters"
   std::string detail;
   WorkerError(std::string name, std::string detail) : name(std::move(name)), detail(std::move(detail)) {}
   const char* what() const noexcept override { return detail.c_str(); }

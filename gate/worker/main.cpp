@@ -1,5 +1,5 @@
-// kgate-worker: the process that loads untrusted kernels. It has no rights, is watched by kgate, and ends with _exit: no
-// destructor may run through a driver whose context a kernel has broken.
+// kgate-worker: the process that loads untrusted kernels. It has no rights, is watched by kgate, and ends with _exit:
+// no destructor may run through a driver whose context a kernel has broken.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -75,7 +75,8 @@ void read_inputs(Worker& worker) {
 
 // Device-side collection starts before the driver is initialised: what comes earlier is not seen.
 void initialise(Worker& worker) {
-  if (!worker.hello.cupti.empty()) worker.collector = CuptiCollector::start(worker.hello.cupti).value_or_throw(Exit::environment);
+  if (!worker.hello.cupti.empty())
+    worker.collector = CuptiCollector::start(worker.hello.cupti).value_or_throw(Exit::environment);
   worker.driver->initialise(worker.hello.ordinal, worker.workload.blocking_sync);
   Message device;
   device.type = Message::Type::device;
@@ -88,7 +89,10 @@ void announce_canary(Worker& worker) {
   Canary canary = run_canary(*worker.driver);
   if (worker.collector) worker.collector->drain(*worker.writer, wire::kNoRound);
   send_numbers(worker, Message::Type::canary,
-               {{"launches", 1}, {"syncs", 1}, {"begin", static_cast<double>(canary.begin)}, {"end", static_cast<double>(canary.end)}});
+               {{"launches", 1},
+                {"syncs", 1},
+                {"begin", static_cast<double>(canary.begin)},
+                {"end", static_cast<double>(canary.end)}});
   expect(worker, Message::Type::go);
 }
 

@@ -1,23 +1,11 @@
-// Numeric mode: what does each arm compute? One thread makes every call once, in order, and synchronises after each request,
-// so that a fault names its request and nothing depends on how threads interleave.
+// Numeric mode: what does each arm compute? One thread makes every call once, in order, and synchronises after each
+// request, so that a fault names its request and nothing depends on how threads interleave.
 #include "worker/clock.h"
 #include "worker/engine.h"
 
 namespace kgate::worker {
 
 namespace {
-
-// The launch of a request that has only one: what a fault that shows at the synchronisation must come from.
-uint32_t only_launch(const Workload& workload, const PreparedArm& arm, const Request& request) {
-  uint32_t only = kNone;
-  size_t items = 0;
-  for (uint32_t c = request.first_call; c < request.first_call + request.call_count; ++c) {
-    if (workload.calls[c].kind != CallKind::launch) continue;
-    only = workload.calls[c].launch;
-    items += arm.launches[only].items.size();
-  }
-  return items == 1 ? only : kNone;
-}
 
 void read_back(Shared& shared, const std::vector<ReadbackRegion>& regions, size_t first, std::span<std::byte> out) {
   for (size_t i = first; i < first + shared.plan.readback.size(); ++i) {
@@ -42,13 +30,14 @@ void run_numeric(Shared& shared, const std::vector<PreparedArm>& arms, const Eng
       shared.driver.synchronize_context();
       if (output.collector) output.collector->drain(output.writer, wire::kNoRound);
 
-      wire::RoundRecord record{wire::head<wire::RoundRecord>(wire::Kind::round, round.round), now_ns(), 0, round.arm, round.pair};
+      wire::RoundRecord record{wire::head<wire::RoundRecord>(wire::Kind::round, round.round), now_ns(), 0, round.arm,
+                               round.pair};
       RoundStart start{&arms[round.arm], round.arm, round.round, record.begin};
       replayer.begin(start);
       for (uint32_t r = 0; r < workload.requests.size(); ++r) {
         position.stage = nullptr;  // the replayer knows better
         replayer.play_request(r, 0);
-        position = {.stage = "sync", .arm = round.arm, .request = r, .launch = only_launch(workload, *start.arm, workload.requests[r])};
+        position = {.stage = "sync", .arm = round.arm, .request = r, .launch = replayer.suspect()};
         shared.driver.synchronize_context();
         output.progress(round.round, r);
       }

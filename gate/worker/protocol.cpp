@@ -1,5 +1,6 @@
-// Messages as JSON lines. One function a message writes it and one reads it, side by side, so that the two cannot drift apart.
-// Texts that come from the worker are cut and cleaned here: nothing behind this file has to remember that they are hostile.
+// Messages as JSON lines. One function a message writes it and one reads it, side by side, so that the two cannot drift
+// apart. Texts that come from the worker are cut and cleaned here: nothing behind this file has to remember that they
+// are hostile.
 #include "worker/protocol.h"
 
 #include <cmath>
@@ -16,8 +17,9 @@ using Type = Message::Type;
 namespace {
 
 constexpr std::pair<Type, const char*> kTypes[] = {
-    {Type::hello, "hello"}, {Type::ready, "ready"},       {Type::start, "start"}, {Type::device, "device"}, {Type::loaded, "loaded"},
-    {Type::canary, "canary"}, {Type::go, "go"}, {Type::progress, "progress"}, {Type::fault, "fault"}, {Type::done, "done"}};
+    {Type::hello, "hello"},   {Type::ready, "ready"},   {Type::start, "start"}, {Type::device, "device"},
+    {Type::loaded, "loaded"}, {Type::canary, "canary"}, {Type::go, "go"},       {Type::progress, "progress"},
+    {Type::fault, "fault"},   {Type::done, "done"}};
 
 constexpr size_t kMaxPath = 4096, kMaxText = 4000;
 constexpr size_t kMaxNumbers = 64;
@@ -25,14 +27,20 @@ constexpr size_t kMaxNumbers = 64;
 std::string clean(JsonFields& fields, const char* name) { return sanitize(fields.text(name, kMaxMessage), kMaxText); }
 
 json write_hello(const Hello& h) {
-  return {{"version", kProtocolVersion}, {"library", h.library},           {"ordinal", h.ordinal}, {"plan", h.plan},
-          {"record_bytes", h.record_bytes}, {"readback_bytes", h.readback_bytes}, {"cupti", h.cupti}};
+  return {{"version", kProtocolVersion},
+          {"library", h.library},
+          {"ordinal", h.ordinal},
+          {"plan", h.plan},
+          {"record_bytes", h.record_bytes},
+          {"readback_bytes", h.readback_bytes},
+          {"cupti", h.cupti}};
 }
 
 void require_version(JsonFields& fields) {
   auto version = fields.count("version");
   if (version != kProtocolVersion)
-    throw BadField("protocol version " + std::to_string(version) + ", this kgate speaks " + std::to_string(kProtocolVersion));
+    throw BadField("protocol version " + std::to_string(version) + ", this kgate speaks " +
+                   std::to_string(kProtocolVersion));
 }
 
 Hello read_hello(JsonFields& fields) {
@@ -81,8 +89,15 @@ gpu::DeviceProperties read_device(JsonFields& fields) {
 }
 
 json write_fault(const FaultEvent& f) {
-  return {{"stage", f.stage}, {"arm", f.arm}, {"request", f.request}, {"launch", f.launch}, {"code", f.code},
-          {"name", sanitize(f.name, kMaxText)}, {"detail", sanitize(f.detail, kMaxText)}, {"kind", f.kind}, {"line", f.line},
+  return {{"stage", f.stage},
+          {"arm", f.arm},
+          {"request", f.request},
+          {"launch", f.launch},
+          {"code", f.code},
+          {"name", sanitize(f.name, kMaxText)},
+          {"detail", sanitize(f.detail, kMaxText)},
+          {"kind", f.kind},
+          {"line", f.line},
           {"statement", sanitize(f.statement, kMaxText)}};
 }
 
@@ -138,7 +153,8 @@ std::map<std::string, double> read_numbers(JsonFields& fields, std::initializer_
   for (const auto& [name, value] : object.items()) {
     if (!value.is_number()) throw BadField("number '" + sanitize(name, 60) + "' is none");
     double number = value.get<double>();
-    if (!(number >= 0) || !std::isfinite(number)) throw BadField("number '" + sanitize(name, 60) + "' is negative or not finite");
+    if (!(number >= 0) || !std::isfinite(number))
+      throw BadField("number '" + sanitize(name, 60) + "' is negative or not finite");
     numbers[sanitize(name, 256)] = number;
   }
   for (const char* name : required)
@@ -148,16 +164,23 @@ std::map<std::string, double> read_numbers(JsonFields& fields, std::initializer_
 
 json body(const Message& m) {
   switch (m.type) {
-    case Type::hello: return write_hello(m.hello);
-    case Type::ready: return {{"version", kProtocolVersion}, {"pid", m.pid}};
-    case Type::device: return write_device(m.device);
+    case Type::hello:
+      return write_hello(m.hello);
+    case Type::ready:
+      return {{"version", kProtocolVersion}, {"pid", m.pid}};
+    case Type::device:
+      return write_device(m.device);
     case Type::loaded:
     case Type::canary:
-    case Type::progress: return {{"numbers", m.numbers}};
-    case Type::fault: return write_fault(m.fault);
-    case Type::done: return {{"collected", m.collected}, {"health", write_health(m.health)}};
+    case Type::progress:
+      return {{"numbers", m.numbers}};
+    case Type::fault:
+      return write_fault(m.fault);
+    case Type::done:
+      return {{"collected", m.collected}, {"health", write_health(m.health)}};
     case Type::start:
-    case Type::go: break;
+    case Type::go:
+      break;
   }
   return json::object();
 }
@@ -166,22 +189,35 @@ Message read_body(Type type, JsonFields& fields) {
   Message m;
   m.type = type;
   switch (type) {
-    case Type::hello: m.hello = read_hello(fields); break;
+    case Type::hello:
+      m.hello = read_hello(fields);
+      break;
     case Type::ready:
       require_version(fields);
       m.pid = static_cast<int>(fields.integer("pid", 1, INT32_MAX));
       break;
-    case Type::device: m.device = read_device(fields); break;
-    case Type::loaded: m.numbers = read_numbers(fields, {}); break;
-    case Type::canary: m.numbers = read_numbers(fields, {"launches", "syncs", "begin", "end"}); break;
-    case Type::progress: m.numbers = read_numbers(fields, {"round"}); break;
-    case Type::fault: m.fault = read_fault(fields); break;
+    case Type::device:
+      m.device = read_device(fields);
+      break;
+    case Type::loaded:
+      m.numbers = read_numbers(fields, {});
+      break;
+    case Type::canary:
+      m.numbers = read_numbers(fields, {"launches", "syncs", "begin", "end"});
+      break;
+    case Type::progress:
+      m.numbers = read_numbers(fields, {"round"});
+      break;
+    case Type::fault:
+      m.fault = read_fault(fields);
+      break;
     case Type::done:
       m.collected = fields.flag("collected");
       m.health = read_health(fields.object("health"));
       break;
     case Type::start:
-    case Type::go: break;
+    case Type::go:
+      break;
   }
   return m;
 }

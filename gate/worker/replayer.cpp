@@ -10,8 +10,13 @@
 namespace kgate::worker {
 
 Shared::Shared(gpu::Driver& driver, const Workload& workload, const ReplayPlan& plan, DeviceBuffers& buffers)
-    : driver(driver), workload(workload), plan(plan), buffers(buffers), request_of(workload.calls.size()),
-      awaited(workload.calls.size()), returned(new Returned[workload.calls.size()]) {
+    : driver(driver),
+      workload(workload),
+      plan(plan),
+      buffers(buffers),
+      request_of(workload.calls.size()),
+      awaited(workload.calls.size()),
+      returned(new Returned[workload.calls.size()]) {
   for (uint32_t i = 0; i < workload.streams; ++i) streams.push_back(driver.create_stream());
   for (uint32_t i = 0; i < workload.events; ++i) events.push_back(driver.create_event());
   for (const Call& call : workload.calls)
@@ -74,8 +79,10 @@ void Replayer::play_request(uint32_t index, uint64_t loop) {
   record.sequence = static_cast<uint32_t>(sequence);
   record.thread = os_thread_;
   record.phase = sequence < span_.warmup ? wire::Phase::warmup : wire::Phase::measured;
-  if (paced_ && w.arrivals == Arrivals::external) record.arrival = start_->origin + request.arrival_ns + loop * w.period_ns;
+  if (paced_ && w.arrivals == Arrivals::external)
+    record.arrival = start_->origin + request.arrival_ns + loop * w.period_ns;
   request_begun_ = false;
+  launched_ = 0;
   position_.request = index;
 
   for (uint32_t c = request.first_call; c < request.first_call + request.call_count; ++c) {
@@ -94,7 +101,8 @@ void Replayer::play_request(uint32_t index, uint64_t loop) {
       shared_.returned[c].times.fetch_add(1, std::memory_order_release);
     }
   }
-  if (!request_begun_) note(record, std::max(record.arrival, previous_return_), std::max(record.arrival, previous_return_));
+  if (!request_begun_)
+    note(record, std::max(record.arrival, previous_return_), std::max(record.arrival, previous_return_));
   record.end = std::max(previous_return_, record.issue);
   stage_.append(record);
 }
@@ -120,8 +128,8 @@ uint64_t Replayer::wait_for(const Call& call, uint64_t arrival, uint64_t loop) {
   return due;
 }
 
-// Returns when the last of the calls that `call` comes after has returned. A loop that is cut short by the end of the round
-// leaves some of them out: nobody waits for those.
+// Returns when the last of the calls that `call` comes after has returned. A loop that is cut short by the end of the
+// round leaves some of them out: nobody waits for those.
 uint64_t Replayer::await_others(const Call& call, uint64_t loop) {
   constexpr int kSpins = 4096;  // some 100 us: after that the other thread may need this CPU
   uint64_t last = 0;
@@ -160,6 +168,8 @@ void Replayer::launch(uint32_t c, uint16_t item, const wire::RequestRecord& reco
   out.begin = now_ns();
   shared_.driver.launch(launch, ready.params);
   out.end = now_ns();
+  ++launched_;
+  last_launch_ = call.launch;
   out.head = wire::head<wire::LaunchRecord>(wire::Kind::launch, start_->round);
   out.sequence = record.sequence;
   out.request = record.request;
@@ -175,6 +185,8 @@ void Replayer::launch(uint32_t c, uint16_t item, const wire::RequestRecord& reco
   previous_return_ = out.end;
   if (!is_virtual_) return;
 
+  // The kernel has run, but like a real one its fault shows at the next call: ask now, while it is known whose it is.
+  if (shared_.driver.last_fault()) shared_.driver.synchronize_context();
   auto counts = shared_.driver.last_launch_counters();
   if (!counts) throw WorkerError("no counts", "the virtual GPU did not count a launch");
   wire::VirtualCountersRecord counters{};
@@ -198,28 +210,43 @@ void Replayer::perform(const Call& call) {
   gpu::Driver& driver = shared_.driver;
   gpu::CUstream stream = shared_.streams[call.stream];
   auto at = [&](uint32_t buffer, uint64_t offset) { return shared_.buffers.address(buffer) + offset; };
-  bool waits = call.kind == CallKind::stream_sync || call.kind == CallKind::event_sync || call.kind == CallKind::context_sync;
+  bool waits =
+      call.kind == CallKind::stream_sync || call.kind == CallKind::event_sync || call.kind == CallKind::context_sync;
   position_.stage = waits ? "sync" : "launch";
-  position_.launch = kNone;
+  position_.launch = suspect();
   switch (call.kind) {
-    case CallKind::launch: break;
+    case CallKind::launch:
+      break;
     case CallKind::copy:
       driver.copy_async(at(call.dst, call.dst_offset), at(call.src, call.src_offset), call.bytes, stream);
       break;
     case CallKind::upload:
       driver.synchronize(stream);
-      driver.upload(at(call.dst, call.dst_offset), shared_.buffers.upload_source(call.dst) + call.dst_offset, call.bytes);
+      driver.upload(at(call.dst, call.dst_offset), shared_.buffers.upload_source(call.dst) + call.dst_offset,
+                    call.bytes);
       break;
     case CallKind::download:
       driver.synchronize(stream);
       driver.download(scratch_.data(), at(call.src, call.src_offset), call.bytes);
       break;
-    case CallKind::memset: driver.fill(at(call.dst, call.dst_offset), call.value, call.bytes, stream); break;
-    case CallKind::event_record: driver.record_event(shared_.events[call.event], stream); break;
-    case CallKind::event_wait: driver.wait_event(stream, shared_.events[call.event]); break;
-    case CallKind::stream_sync: driver.synchronize(stream); break;
-    case CallKind::event_sync: driver.synchronize_event(shared_.events[call.event]); break;
-    case CallKind::context_sync: driver.synchronize_context(); break;
+    case CallKind::memset:
+      driver.fill(at(call.dst, call.dst_offset), call.value, call.bytes, stream);
+      break;
+    case CallKind::event_record:
+      driver.record_event(shared_.events[call.event], stream);
+      break;
+    case CallKind::event_wait:
+      driver.wait_event(stream, shared_.events[call.event]);
+      break;
+    case CallKind::stream_sync:
+      driver.synchronize(stream);
+      break;
+    case CallKind::event_sync:
+      driver.synchronize_event(shared_.events[call.event]);
+      break;
+    case CallKind::context_sync:
+      driver.synchronize_context();
+      break;
   }
   position_.stage = "launch";
 }

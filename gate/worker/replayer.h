@@ -1,9 +1,9 @@
-// One workload thread's share of a round: waits until each call is due, makes it, and writes down when. Between the first
-// and the last call of a round nothing is allocated, locked (on a real GPU) or touched for the first time.
+// One workload thread's share of a round: waits until each call is due, makes it, and writes down when. Between the
+// first and the last call of a round nothing is allocated, locked (on a real GPU) or touched for the first time.
 //
-// When is a call due? At max(arrival of its request, return of this thread's previous call + the recorded host gap, return
-// of its `after` calls). A call that the arm leaves out leaves its host gap to the next one: the program around the kernel
-// still does that work.
+// When is a call due? At max(arrival of its request, return of this thread's previous call + the recorded host gap,
+// return of its `after` calls). A call that the arm leaves out leaves its host gap to the next one: the program around
+// the kernel still does that work.
 #pragma once
 
 #include <atomic>
@@ -32,23 +32,23 @@ struct Shared {
   DeviceBuffers& buffers;
   std::vector<gpu::CUstream> streams;
   std::vector<gpu::CUevent> events;
-  std::mutex counting;                      // virtual GPU only: a launch and the reading of its counts are one step
-  std::atomic<bool> stop{false};            // some thread has failed
+  std::mutex counting;            // virtual GPU only: a launch and the reading of its counts are one step
+  std::atomic<bool> stop{false};  // some thread has failed
 
   // Calls that another call waits for: how often each has returned in this round, and when last.
   struct Returned {
     std::atomic<uint64_t> times{0}, at{0};
   };
-  std::vector<uint32_t> request_of;         // by call
-  std::vector<bool> awaited;                // by call
-  std::unique_ptr<Returned[]> returned;     // by call
+  std::vector<uint32_t> request_of;      // by call
+  std::vector<bool> awaited;             // by call
+  std::unique_ptr<Returned[]> returned;  // by call
   void begin_round();
 };
 
 struct RoundStart {
   const PreparedArm* arm = nullptr;
   uint32_t arm_index = 0, round = 0;
-  uint64_t origin = 0;                      // when the arrival clock begins
+  uint64_t origin = 0;  // when the arrival clock begins
 };
 
 class Replayer {
@@ -56,12 +56,15 @@ class Replayer {
   // Replays the requests of `thread`, or all of them (numeric mode, where one thread does everything in order).
   Replayer(Shared& shared, uint32_t thread);
 
-  void play(const RoundStart& start);                                // this thread's whole share; throws GpuError
-  void begin(const RoundStart& start);                               // or step by step:
+  void play(const RoundStart& start);   // this thread's whole share; throws GpuError
+  void begin(const RoundStart& start);  // or step by step:
   void play_request(uint32_t request, uint64_t loop);
 
   RecordWriter::Stage& stage() { return stage_; }
-  const Position& position() const { return position_; }             // where an exception came from
+  const Position& position() const { return position_; }  // where an exception came from
+  // The launch that a fault at a synchronisation must come from: of the request so far, when it made only one and
+  // nothing of earlier requests was in flight (numeric mode). Else none.
+  uint32_t suspect() const { return follows_edges_ || launched_ != 1 ? kNone : last_launch_; }
 
  private:
   uint64_t wait_for(const Call& call, uint64_t arrival, uint64_t loop);
@@ -74,13 +77,14 @@ class Replayer {
   Shared& shared_;
   bool paced_, follows_edges_, is_virtual_;
   Span span_;
-  std::vector<uint32_t> requests_;          // this thread's, in order
-  std::vector<std::byte> scratch_;          // destination of downloads
+  std::vector<uint32_t> requests_;  // this thread's, in order
+  std::vector<std::byte> scratch_;  // destination of downloads
   RecordWriter::Stage stage_;
   uint32_t os_thread_ = 0;
   const RoundStart* start_ = nullptr;
   uint64_t previous_return_ = 0, owed_gap_ = 0;
   bool request_begun_ = false;
+  uint32_t launched_ = 0, last_launch_ = kNone;  // by the request so far
   Position position_;
 };
 

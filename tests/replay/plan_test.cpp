@@ -1,8 +1,9 @@
+#include "replay/plan.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "replay/plan.h"
 #include "support/fd.h"
 
 namespace kgate {
@@ -33,7 +34,11 @@ ReplayPlan small_plan() {
   baseline.label = "baseline";
   Arm candidate;
   candidate.label = "candidate";
-  candidate.modules = {{"c.cubin", std::string("\x7f" "ELF\0\xff", 6), ""}};
+  candidate.modules = {{"c.cubin",
+                        std::string("\x7f"
+                                    "ELF\0\xff",
+                                    6),
+                        ""}};
   candidate.kernels = {{0, "k2", {{0, 8}, {8, 8}}, 16}};
   candidate.kernel_ids = {"abc"};
   LaunchSpec launch;

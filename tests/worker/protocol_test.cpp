@@ -1,8 +1,8 @@
+#include "worker/protocol.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
-
-#include "worker/protocol.h"
 
 namespace kgate::worker {
 namespace {
@@ -35,7 +35,19 @@ TEST(Protocol, hello_survives_the_round_trip) {
 TEST(Protocol, device_survives_the_round_trip) {
   Message m;
   m.type = Type::device;
-  m.device = {gpu::DeviceKind::virtual_gpu, 1, "kgate virtual GPU", "00ff", 9, 0, 132, 13000, 1ull << 37, 1ull << 36, 232448, 1024, "/x.so"};
+  m.device = {gpu::DeviceKind::virtual_gpu,
+              1,
+              "kgate virtual GPU",
+              "00ff",
+              9,
+              0,
+              132,
+              13000,
+              1ull << 37,
+              1ull << 36,
+              232448,
+              1024,
+              "/x.so"};
   auto back = round_trip(m).device;
   EXPECT_EQ(back.kind, gpu::DeviceKind::virtual_gpu);
   EXPECT_EQ(back.name, m.device.name);
@@ -49,7 +61,16 @@ TEST(Protocol, device_survives_the_round_trip) {
 TEST(Protocol, fault_survives_the_round_trip) {
   Message m;
   m.type = Type::fault;
-  m.fault = {"sync", 1, 17, 4, 700, "CUDA_ERROR_ILLEGAL_ADDRESS", "store of 4 bytes", "out of bounds", 12, "st.global.f32 [%rd1], %f1;"};
+  m.fault = {"sync",
+             1,
+             17,
+             4,
+             700,
+             "CUDA_ERROR_ILLEGAL_ADDRESS",
+             "store of 4 bytes",
+             "out of bounds",
+             12,
+             "st.global.f32 [%rd1], %f1;"};
   auto back = round_trip(m).fault;
   EXPECT_EQ(back.stage, "sync");
   EXPECT_EQ(back.arm, 1u);
@@ -98,7 +119,8 @@ TEST(Protocol, a_fault_of_any_length_and_content_fits_a_line) {
 }
 
 TEST(Protocol, text_from_the_worker_is_cleaned_of_control_characters) {
-  auto back = decode(R"({"type":"fault","stage":"sync","arm":0,"request":0,"launch":0,"code":1,"name":"\u001b[2Jx","detail":"a\nb","kind":"","line":0,"statement":""})");
+  auto back = decode(R"({"type":"fault","stage":"sync","arm":0,"request":0,"launch":0,"code":1,"name":"\u001b[2Jx",)"
+                     R"("detail":"a\nb","kind":"","line":0,"statement":""})");
   ASSERT_TRUE(back);
   EXPECT_EQ(back->fault.name, " [2Jx");
   EXPECT_EQ(back->fault.detail, "a b");
@@ -118,14 +140,15 @@ TEST_P(Refused, is_a_failure) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Protocol, Refused,
-    testing::Values("", "{", "null", "[]", "7", "\"ready\"", "{}", "Segmentation fault", R"({"type":7})", R"({"type":"reboot"})",
-                    R"({"type":"ready"})", R"({"type":"ready","version":1})", R"({"type":"ready","version":1,"pid":0})",
-                    R"({"type":"ready","version":1,"pid":-4})", R"({"type":"ready","version":1,"pid":1.5})",
-                    R"({"type":"ready","version":1,"pid":99999999999})", R"({"type":"ready","version":1,"pid":"10"})",
-                    R"({"type":"ready","version":1,"pid":10,"extra":1})", R"({"type":"go","now":true})",
-                    R"({"type":"progress","numbers":{}})", R"({"type":"progress","numbers":{"round":-1}})",
-                    R"({"type":"progress","numbers":{"round":1e999}})", R"({"type":"progress","numbers":{"round":"1"}})",
-                    R"({"type":"progress","numbers":[1]})", R"({"type":"canary","numbers":{"launches":1,"syncs":1}})",
+    testing::Values("", "{", "null", "[]", "7", "\"ready\"", "{}", "Segmentation fault", R"({"type":7})",
+                    R"({"type":"reboot"})", R"({"type":"ready"})", R"({"type":"ready","version":1})",
+                    R"({"type":"ready","version":1,"pid":0})", R"({"type":"ready","version":1,"pid":-4})",
+                    R"({"type":"ready","version":1,"pid":1.5})", R"({"type":"ready","version":1,"pid":99999999999})",
+                    R"({"type":"ready","version":1,"pid":"10"})", R"({"type":"ready","version":1,"pid":10,"extra":1})",
+                    R"({"type":"go","now":true})", R"({"type":"progress","numbers":{}})",
+                    R"({"type":"progress","numbers":{"round":-1}})", R"({"type":"progress","numbers":{"round":1e999}})",
+                    R"({"type":"progress","numbers":{"round":"1"}})", R"({"type":"progress","numbers":[1]})",
+                    R"({"type":"canary","numbers":{"launches":1,"syncs":1}})",
                     R"({"type":"done","collected":1,"health":{}})", R"({"type":"done","collected":false,"health":{}})",
                     R"({"type":"loaded","numbers":{"a":null}})", "{\"type\":\"go\"} {\"type\":\"go\"}", "\xff\xfe{}"));
 
