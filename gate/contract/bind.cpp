@@ -26,12 +26,18 @@ Result<int64_t> read_integer(const RecordedValue& value, std::span<const std::by
   const uint32_t size = recorded_size(value);
   std::memcpy(&raw, bytes.data() + value.offset, size);
   switch (value.dtype) {
-    case Dtype::i8: return int64_t{static_cast<int8_t>(raw)};
-    case Dtype::i16: return int64_t{static_cast<int16_t>(raw)};
-    case Dtype::i32: return int64_t{static_cast<int32_t>(raw)};
-    case Dtype::i64: return static_cast<int64_t>(raw);
-    case Dtype::boolean: return int64_t{raw != 0};
-    default: break;
+    case Dtype::i8:
+      return int64_t{static_cast<int8_t>(raw)};
+    case Dtype::i16:
+      return int64_t{static_cast<int16_t>(raw)};
+    case Dtype::i32:
+      return int64_t{static_cast<int32_t>(raw)};
+    case Dtype::i64:
+      return static_cast<int64_t>(raw);
+    case Dtype::boolean:
+      return int64_t{raw != 0};
+    default:
+      break;
   }
   if (raw > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
     return Failure{fmt::format("the recorded value {} is past int64", raw), {}, {}};
@@ -40,9 +46,11 @@ Result<int64_t> read_integer(const RecordedValue& value, std::span<const std::by
 
 uint32_t axis_of(const Dim3& extent, int axis) { return axis == 0 ? extent.x : axis == 1 ? extent.y : extent.z; }
 
-Result<int64_t> evaluate(const Expr& expr, const Environment& values, int64_t low, int64_t high, const std::string& label) {
+Result<int64_t> evaluate(const Expr& expr, const Environment& values, int64_t low, int64_t high,
+                         const std::string& label) {
   Result<int64_t> value = expr.evaluate(values);
-  if (!value) return Failure{fmt::format("{} \"{}\": {}", label, expr.text(), value.failure().what), {}, value.failure().hint};
+  if (!value)
+    return Failure{fmt::format("{} \"{}\": {}", label, expr.text(), value.failure().what), {}, value.failure().hint};
   if (*value < low || *value > high)
     return Failure{fmt::format("{} \"{}\" is {}, not within {} to {}", label, expr.text(), *value, low, high), {}, {}};
   return *value;
@@ -63,11 +71,15 @@ BoundArg named_arg(const Replacement& replacement, const std::string& name) {
   auto let = replacement.let.find(name);
   if (let == replacement.let.end()) return {BoundArg::Kind::workspace, 0, 8, 0, name};
   bool pointer = let->second.kind == RecordedValue::Kind::pointer;
-  return {pointer ? BoundArg::Kind::pointer_from_offset : BoundArg::Kind::scalar_bytes, let->second.offset,
-          recorded_size(let->second), 0, {}};
+  return {pointer ? BoundArg::Kind::pointer_from_offset : BoundArg::Kind::scalar_bytes,
+          let->second.offset,
+          recorded_size(let->second),
+          0,
+          {}};
 }
 
-Result<BoundArg> bind_arg(const BindingArg& arg, const Replacement& replacement, const Environment& values, size_t index) {
+Result<BoundArg> bind_arg(const BindingArg& arg, const Replacement& replacement, const Environment& values,
+                          size_t index) {
   if (arg.kind == BindingArg::Kind::null) return BoundArg{};
   if (arg.kind == BindingArg::Kind::let) return named_arg(replacement, arg.name);
   Result<int64_t> value = evaluate(*arg.expr, values, std::numeric_limits<int64_t>::min(),
@@ -81,7 +93,8 @@ std::string shown(const BindingArg& arg) {
   return fmt::format("'{}'", sanitize(arg.kind == BindingArg::Kind::let ? arg.name : arg.expr->text(), 60));
 }
 
-Result<BoundLaunch> bind_with(const ReplacementLaunch& launch, const Replacement& replacement, const Environment& values) {
+Result<BoundLaunch> bind_with(const ReplacementLaunch& launch, const Replacement& replacement,
+                              const Environment& values) {
   Result<Dim3> grid = extents(launch.grid, values, kMaxGrid, "grid");
   if (!grid) return grid.failure();
   Result<Dim3> block = extents(launch.block, values, kMaxBlock, "block");
@@ -114,7 +127,8 @@ Result<BoundItem> bind_item(const ReplacementItem& item, const Replacement& repl
                                  static_cast<uint64_t>(*bytes)}};
   }
   if (const auto* workspace = std::get_if<ReplacementWorkspace>(&item)) {
-    Result<int64_t> bytes = evaluate(workspace->bytes, values, 0, kMaxBytes, fmt::format("the bytes of '{}'", workspace->name));
+    Result<int64_t> bytes =
+        evaluate(workspace->bytes, values, 0, kMaxBytes, fmt::format("the bytes of '{}'", workspace->name));
     if (!bytes) return bytes.failure();
     return BoundItem{BoundWorkspace{workspace->name, static_cast<uint64_t>(*bytes), workspace->zeroed}};
   }
@@ -142,14 +156,23 @@ Result<Environment> let_values(const Replacement& replacement, const RecordedLau
   Environment values;
   for (const auto& [name, value] : replacement.let) {
     if (in_block(value) && uint64_t{value.offset} + recorded_size(value) > recorded.params.size())
-      return Failure{fmt::format("'{}' is {} bytes at offset {}; the recorded parameters of '{}' are {} bytes", name,
-                                 recorded_size(value), value.offset, sanitize(recorded.kernel, 100), recorded.params.size()),
-                     replacement.where, {}};
+      return Failure{
+          fmt::format("'{}' is {} bytes at offset {}; the recorded parameters of '{}' are {} bytes", name,
+                      recorded_size(value), value.offset, sanitize(recorded.kernel, 100), recorded.params.size()),
+          replacement.where,
+          {}};
     switch (value.kind) {
-      case RecordedValue::Kind::pointer: break;
-      case RecordedValue::Kind::grid: values[name] = axis_of(recorded.grid, value.axis); break;
-      case RecordedValue::Kind::block: values[name] = axis_of(recorded.block, value.axis); break;
-      case RecordedValue::Kind::shared: values[name] = recorded.shared; break;
+      case RecordedValue::Kind::pointer:
+        break;
+      case RecordedValue::Kind::grid:
+        values[name] = axis_of(recorded.grid, value.axis);
+        break;
+      case RecordedValue::Kind::block:
+        values[name] = axis_of(recorded.block, value.axis);
+        break;
+      case RecordedValue::Kind::shared:
+        values[name] = recorded.shared;
+        break;
       case RecordedValue::Kind::scalar: {
         if (is_floating(value.dtype)) break;
         Result<int64_t> number = read_integer(value, recorded.params);
@@ -161,7 +184,8 @@ Result<Environment> let_values(const Replacement& replacement, const RecordedLau
   return values;
 }
 
-Result<BoundLaunch> bind_launch(const ReplacementLaunch& launch, const Replacement& replacement, const RecordedLaunch& recorded) {
+Result<BoundLaunch> bind_launch(const ReplacementLaunch& launch, const Replacement& replacement,
+                                const RecordedLaunch& recorded) {
   Result<Environment> values = let_values(replacement, recorded);
   if (!values) return values.failure();
   return at_replacement(bind_with(launch, replacement, *values), replacement);
@@ -185,12 +209,18 @@ namespace {
 Result<std::monostate> check_same_abi(const EntryAbi& entry, std::span<const ParamSlot> recorded) {
   const char* hint = "say how to call the candidate: `with:` in the contract's `replace:`";
   if (entry.params.size() != recorded.size())
-    return Failure{fmt::format("'{}' has {} parameters, the recorded kernel has {}", entry.name, entry.params.size(), recorded.size()), {}, hint};
+    return Failure{fmt::format("'{}' has {} parameters, the recorded kernel has {}", entry.name, entry.params.size(),
+                               recorded.size()),
+                   {},
+                   hint};
   for (size_t i = 0; i < recorded.size(); ++i) {
     const ParamSlot &ours = entry.params[i], &theirs = recorded[i];
     if (ours.size != theirs.size || ours.offset != theirs.offset)
-      return Failure{fmt::format("parameter {} of '{}' has {} bytes at offset {}, the recorded kernel's has {} at offset {}", i + 1,
-                                 entry.name, ours.size, ours.offset, theirs.size, theirs.offset), {}, hint};
+      return Failure{
+          fmt::format("parameter {} of '{}' has {} bytes at offset {}, the recorded kernel's has {} at offset {}",
+                      i + 1, entry.name, ours.size, ours.offset, theirs.size, theirs.offset),
+          {},
+          hint};
   }
   return std::monostate{};
 }
@@ -204,7 +234,8 @@ Result<std::monostate> check_sources(const Replacement& replacement, std::span<c
       return value.offset >= slot.offset && uint64_t{value.offset} + size <= uint64_t{slot.offset} + slot.size;
     });
     if (!inside)
-      return Failure{fmt::format("'{}' is {} bytes at offset {}, which no parameter of the recorded kernel holds", name, size, value.offset),
+      return Failure{fmt::format("'{}' is {} bytes at offset {}, which no parameter of the recorded kernel holds", name,
+                                 size, value.offset),
                      replacement.where, "see the offsets with `kgate inspect` of the workload"};
   }
   return std::monostate{};
@@ -218,26 +249,37 @@ Result<std::monostate> check_abi(const Replacement* replacement, const Replaceme
   if (!replacement) throw Error(Exit::internal, "a replacement launch without its replacement");
   if (auto sources = check_sources(*replacement, recorded); !sources) return sources;
   if (launch->args.size() != entry.params.size())
-    return Failure{fmt::format("{} arguments for '{}', which has {} parameters", launch->args.size(), entry.name, entry.params.size()),
+    return Failure{fmt::format("{} arguments for '{}', which has {} parameters", launch->args.size(), entry.name,
+                               entry.params.size()),
                    replacement->where, "give one argument a parameter; null for a hidden scratch pointer"};
   for (size_t i = 0; i < entry.params.size(); ++i) {
     const BindingArg& arg = launch->args[i];
     const ParamSlot& slot = entry.params[i];
-    const std::string parameter = fmt::format("parameter {} of '{}' at offset {} has {}", i + 1, entry.name, slot.offset, slot.size);
+    const std::string parameter =
+        fmt::format("parameter {} of '{}' at offset {} has {}", i + 1, entry.name, slot.offset, slot.size);
     if (arg.kind == BindingArg::Kind::let) {
       uint32_t size = named_arg(*replacement, arg.name).size;
       if (size != slot.size)
-        return Failure{fmt::format("argument {} {} is {} bytes, {}", i + 1, shown(arg), size, parameter), replacement->where, {}};
-    } else if (arg.kind == BindingArg::Kind::expression && slot.size != 1 && slot.size != 2 && slot.size != 4 && slot.size != 8) {
-      return Failure{fmt::format("argument {} {} is an integer of 1, 2, 4 or 8 bytes, {}", i + 1, shown(arg), parameter), replacement->where, {}};
+        return Failure{
+            fmt::format("argument {} {} is {} bytes, {}", i + 1, shown(arg), size, parameter), replacement->where, {}};
+    } else if (arg.kind == BindingArg::Kind::expression && slot.size != 1 && slot.size != 2 && slot.size != 4 &&
+               slot.size != 8) {
+      return Failure{
+          fmt::format("argument {} {} is an integer of 1, 2, 4 or 8 bytes, {}", i + 1, shown(arg), parameter),
+          replacement->where,
+          {}};
     }
   }
   return std::monostate{};
 }
 
-Result<std::vector<std::byte>> pack_params(const BoundLaunch& launch, const EntryAbi& entry, const RecordedLaunch& recorded) {
+Result<std::vector<std::byte>> pack_params(const BoundLaunch& launch, const EntryAbi& entry,
+                                           const RecordedLaunch& recorded) {
   if (launch.args.size() != entry.params.size())
-    return Failure{fmt::format("{} arguments for '{}', which has {} parameters", launch.args.size(), entry.name, entry.params.size()), {}, {}};
+    return Failure{fmt::format("{} arguments for '{}', which has {} parameters", launch.args.size(), entry.name,
+                               entry.params.size()),
+                   {},
+                   {}};
   uint64_t end = 0;
   for (const ParamSlot& slot : entry.params) end = std::max(end, uint64_t{slot.offset} + slot.size);
   if (end > kMaxParamBytes)
@@ -251,8 +293,10 @@ Result<std::vector<std::byte>> pack_params(const BoundLaunch& launch, const Entr
       const int64_t high = slot.size >= 8 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << shift) - 1;
       const int64_t low = slot.size >= 8 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (shift - 1));
       if (slot.size == 0 || slot.size > 8 || arg.value < low || arg.value > high)
-        return Failure{fmt::format("argument {} is {}, which does not fit the {} bytes of parameter {} of '{}'", i + 1, arg.value,
-                                   slot.size, i + 1, entry.name), {}, {}};
+        return Failure{fmt::format("argument {} is {}, which does not fit the {} bytes of parameter {} of '{}'", i + 1,
+                                   arg.value, slot.size, i + 1, entry.name),
+                       {},
+                       {}};
       std::memcpy(bytes.data() + slot.offset, &arg.value, slot.size);
     } else if (arg.kind == BoundArg::Kind::pointer_from_offset || arg.kind == BoundArg::Kind::scalar_bytes) {
       if (arg.size != slot.size || uint64_t{arg.source_offset} + arg.size > recorded.params.size())

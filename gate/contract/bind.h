@@ -1,8 +1,8 @@
 // One recorded launch of the baseline becomes the launches of the candidate: pure functions, no device.
 //
 // Enters: what was recorded (kernel, grid, block, shared, raw parameter bytes) and a Replacement of the contract.
-// Leaves: launches with every number evaluated and, for each argument, where its bytes come from. Whoever replays relocates the
-// addresses among them (a recorded pointer is a source offset here, never a value).
+// Leaves: launches with every number evaluated and, for each argument, where its bytes come from. Whoever replays
+// relocates the addresses among them (a recorded pointer is a source offset here, never a value).
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct RecordedLaunch {
   std::string kernel;
   Dim3 grid, block;
   uint32_t shared = 0;
-  std::vector<std::byte> params;   // the packed parameter block
+  std::vector<std::byte> params;  // the packed parameter block
 };
 
 struct BoundArg {
@@ -34,7 +34,7 @@ struct BoundArg {
   };
   Kind kind = Kind::null;
   uint32_t source_offset = 0;
-  uint32_t size = 0;               // of scalar_bytes and of the two addresses; 0: the parameter's own
+  uint32_t size = 0;  // of scalar_bytes and of the two addresses; 0: the parameter's own
   int64_t value = 0;
   std::string workspace;
 };
@@ -45,20 +45,30 @@ struct BoundLaunch {
   uint32_t shared = 0;
   std::vector<BoundArg> args;
 };
-struct BoundMemset { BoundArg target; uint8_t value = 0; uint64_t bytes = 0; };
-struct BoundWorkspace { std::string name; uint64_t bytes = 0; bool zeroed = false; };
+struct BoundMemset {
+  BoundArg target;
+  uint8_t value = 0;
+  uint64_t bytes = 0;
+};
+struct BoundWorkspace {
+  std::string name;
+  uint64_t bytes = 0;
+  bool zeroed = false;
+};
 struct BoundSync {};
 using BoundItem = std::variant<BoundLaunch, BoundMemset, BoundWorkspace, BoundSync>;
 
 // The first replacement whose pattern matches the kernel's name; nullptr if none does.
 const Replacement* replacement_for(const Binding& binding, const std::string& kernel);
 
-// The integers of `let` in this launch. Addresses and floating scalars have no number and are left out. The failure names a value
-// that lies outside the recorded block, or a u64 past int64.
+// The integers of `let` in this launch. Addresses and floating scalars have no number and are left out. The failure
+// names a value that lies outside the recorded block, or a u64 past int64.
 Result<Environment> let_values(const Replacement& replacement, const RecordedLaunch& recorded);
 
-// Grid, block and shared evaluated (each grid and block extent at least 1 and within CUDA's limits), arguments resolved.
-Result<BoundLaunch> bind_launch(const ReplacementLaunch& launch, const Replacement& replacement, const RecordedLaunch& recorded);
+// Grid, block and shared evaluated (each grid and block extent at least 1 and within CUDA's limits), arguments
+// resolved.
+Result<BoundLaunch> bind_launch(const ReplacementLaunch& launch, const Replacement& replacement,
+                                const RecordedLaunch& recorded);
 
 // All items of `with`, in order. The replacement must have a `with`.
 Result<std::vector<BoundItem>> bind_items(const Replacement& replacement, const RecordedLaunch& recorded);
@@ -69,14 +79,16 @@ struct EntryAbi {
   std::vector<ParamSlot> params;
 };
 
-// Whether the arguments fit the entry, by count and size, and what they read fits the recorded block, before anything is launched.
-// `recorded` is the layout of the baseline's kernel. With `launch` null (no `with`) the entry must have the baseline's
-// parameters: as many, with the same offsets and sizes.
+// Whether the arguments fit the entry, by count and size, and what they read fits the recorded block, before anything
+// is launched. `recorded` is the layout of the baseline's kernel. With `launch` null (no `with`) the entry must have
+// the baseline's parameters: as many, with the same offsets and sizes.
 Result<std::monostate> check_abi(const Replacement* replacement, const ReplacementLaunch* launch, const EntryAbi& entry,
                                  std::span<const ParamSlot> recorded);
 
-// The parameter block of the entry: scalars, literals and nulls in place, addresses as recorded, workspaces zero (patch them
-// where args[i].kind says so, at entry.params[i].offset). The failure names a literal that does not fit its parameter.
-Result<std::vector<std::byte>> pack_params(const BoundLaunch& launch, const EntryAbi& entry, const RecordedLaunch& recorded);
+// The parameter block of the entry: scalars, literals and nulls in place, addresses as recorded, workspaces zero (patch
+// them where args[i].kind says so, at entry.params[i].offset). The failure names a literal that does not fit its
+// parameter.
+Result<std::vector<std::byte>> pack_params(const BoundLaunch& launch, const EntryAbi& entry,
+                                           const RecordedLaunch& recorded);
 
 }  // namespace kgate

@@ -1,5 +1,5 @@
-// The outline of reading a contract: parse, check the form against the table, take the values, check what they mean together.
-// Nothing stops at the first problem: whoever wrote the file sees all of them at once.
+// The outline of reading a contract: parse, check the form against the table, take the values, check what they mean
+// together. Nothing stops at the first problem: whoever wrote the file sees all of them at once.
 #include "contract/contract.h"
 
 #include <fmt/format.h>
@@ -56,13 +56,17 @@ void read_job(const View& root, Contract& contract, Problems& problems) {
     reader::read_three(fields.find("grid"), "grid", contract.launch.grid, &uses, problems);
     reader::read_three(fields.find("block"), "block", contract.launch.block, &uses, problems);
     contract.launch.shared = reader::read_expression(fields.find("shared"), problems);
-    if (const Node* shared = fields.find("shared")) uses.push_back({contract.launch.shared, shared, 0, "shared", 0, kMaxSharedBytes});
+    if (const Node* shared = fields.find("shared"))
+      uses.push_back({contract.launch.shared, shared, 0, "shared", 0, kMaxSharedBytes});
   }
   if (!params && !launch && !root.find("workload"))
-    problems.add(root.node(), "the contract has neither 'params' and 'launch' nor a 'workload' that brings them", "add them");
+    problems.add(root.node(), "the contract has neither 'params' and 'launch' nor a 'workload' that brings them",
+                 "add them");
   else if (!params != !launch)
-    problems.add(root.node(), fmt::format("the contract has '{}' but no '{}'", params ? "params" : "launch", params ? "launch" : "params"),
-                 "they belong together");
+    problems.add(
+        root.node(),
+        fmt::format("the contract has '{}' but no '{}'", params ? "params" : "launch", params ? "launch" : "params"),
+        "they belong together");
   if (const Node* list = root.find("constraints"))
     for (const Node& item : list->items)
       if (auto expr = yaml::as_expression(item, problems)) {
@@ -87,7 +91,8 @@ void read_fields(const View& root, Contract& contract, Problems& problems) {
   contract.baseline_entry = contract.kernel;
   read_job(root, contract, problems);
   if (const Node* reference = root.find("reference")) read_reference(*reference, contract, problems);
-  if (const Node* tolerance = root.find("tolerance")) contract.tolerance = reader::read_tolerances(*tolerance, problems);
+  if (const Node* tolerance = root.find("tolerance"))
+    contract.tolerance = reader::read_tolerances(*tolerance, problems);
   if (auto workload = text_of(root.find("workload"))) contract.workload = reader::resolve(contract.path, *workload);
   if (const Node* baseline = root.find("baseline")) read_baseline(*baseline, contract);
   if (const Node* replace = root.find("replace")) contract.binding = reader::read_binding(*replace, problems);
@@ -112,7 +117,8 @@ Contract parse_contract(const std::string& text, const std::filesystem::path& pa
     contract.has_limits = true;
     contract.limits = reader::read_limits(*limits, problems);
   }
-  problems.finish(policy && !allow_policy ? "a file with only limits is a policy: give it beside a contract, not as one" : "");
+  problems.finish(policy && !allow_policy ? "a file with only limits is a policy: give it beside a contract, not as one"
+                                          : "");
   return contract;
 }
 

@@ -19,7 +19,7 @@
 namespace kgate {
 
 enum class Dtype { f64, f32, tf32, f16, bf16, e4m3, e5m2, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
-const char* dtype_name(Dtype dtype);            // "f16", ..., "bool"
+const char* dtype_name(Dtype dtype);  // "f16", ..., "bool"
 std::optional<Dtype> dtype_from_name(std::string_view name);
 std::vector<const char*> dtype_names();
 uint32_t dtype_bytes(Dtype dtype);
@@ -31,16 +31,16 @@ const char* role_name(Role role);
 struct TensorParam {
   Dtype dtype = Dtype::f32;
   std::vector<Expr> dims;
-  std::vector<Expr> strides;      // in elements; empty: contiguous, row-major
+  std::vector<Expr> strides;  // in elements; empty: contiguous, row-major
   Role role = Role::in;
-  bool zeroed = false;            // workspace with `init: zeros`
+  bool zeroed = false;              // workspace with `init: zeros`
   std::optional<double> low, high;  // `range: [-1, 1]` of random inputs
 };
 
 struct ScalarParam {
   Dtype dtype = Dtype::i32;
-  std::optional<Expr> value;        // integer; absent: the shape variable of the parameter's own name
-  std::optional<double> real;       // for floating scalars: `value: 1e-5`
+  std::optional<Expr> value;   // integer; absent: the shape variable of the parameter's own name
+  std::optional<double> real;  // for floating scalars: `value: 1e-5`
 };
 
 struct Param {
@@ -73,17 +73,18 @@ struct Limit {
 struct RecordedValue {
   enum class Kind { pointer, scalar, grid, block, shared };
   Kind kind = Kind::pointer;
-  Dtype dtype = Dtype::i32;   // of a scalar
-  uint32_t offset = 0;        // into the recorded parameter block
-  int axis = 0;               // of grid and block
+  Dtype dtype = Dtype::i32;  // of a scalar
+  uint32_t offset = 0;       // into the recorded parameter block
+  int axis = 0;              // of grid and block
 };
 
-// One argument of a replacement launch: a name from `let`, an integer expression over scalar names, `null`, or a typed literal.
+// One argument of a replacement launch: a name from `let`, an integer expression over scalar names, `null`, or a typed
+// literal.
 struct BindingArg {
   enum class Kind { let, expression, null };
   Kind kind = Kind::null;
-  std::string name;           // Kind::let (a pointer or a scalar passed through byte for byte)
-  std::optional<Expr> expr;   // Kind::expression; stored in as many bytes as the parameter has
+  std::string name;          // Kind::let (a pointer or a scalar passed through byte for byte)
+  std::optional<Expr> expr;  // Kind::expression; stored in as many bytes as the parameter has
 };
 
 struct ReplacementLaunch {
@@ -92,15 +93,22 @@ struct ReplacementLaunch {
   Expr shared;
   std::vector<BindingArg> args;
 };
-struct ReplacementMemset { std::string target; Expr value, bytes; };
-struct ReplacementWorkspace { std::string name; Expr bytes; bool zeroed = false; };
+struct ReplacementMemset {
+  std::string target;
+  Expr value, bytes;
+};
+struct ReplacementWorkspace {
+  std::string name;
+  Expr bytes;
+  bool zeroed = false;
+};
 struct ReplacementSync {};
 using ReplacementItem = std::variant<ReplacementLaunch, ReplacementMemset, ReplacementWorkspace, ReplacementSync>;
 
 struct Replacement {
-  std::string kernel_glob;                            // which recorded launches
+  std::string kernel_glob;  // which recorded launches
   std::map<std::string, RecordedValue> let;
-  std::optional<std::vector<ReplacementItem>> with;   // nullopt: same ABI and grid; empty: the launch goes away
+  std::optional<std::vector<ReplacementItem>> with;  // nullopt: same ABI and grid; empty: the launch goes away
   std::string where;
 };
 
@@ -113,46 +121,51 @@ struct ReferenceKernel {
   std::string entry;
 };
 
-// Parameters and launch come together; without them a workload must bring the launches. Without `shapes` everything is written
-// in numbers and there is one shape without names.
+// Parameters and launch come together; without them a workload must bring the launches. Without `shapes` everything is
+// written in numbers and there is one shape without names.
 //
-// Constraints and shapes: a shape written out that lies outside a constraint is a problem in the file. Of a product, the
-// combinations outside are left out, since that is why one writes a product and a constraint; a product of which nothing is
-// left is a problem. Equal shapes count once. Every expression is evaluated in every shape when the file is read: a grid of 0,
-// a block of 2048 threads, a scalar that does not fit its dtype or an overflow is a problem there, not at the launch.
+// Constraints and shapes: a shape written out that lies outside a constraint is a problem in the file. Of a product,
+// the combinations outside are left out, since that is why one writes a product and a constraint; a product of which
+// nothing is left is a problem. Equal shapes count once. Every expression is evaluated in every shape when the file is
+// read: a grid of 0, a block of 2048 threads, a scalar that does not fit its dtype or an overflow is a problem there,
+// not at the launch.
 struct Contract {
   std::filesystem::path path;
-  std::string kernel;                         // entry to judge in the candidate, unless the binding names another
+  std::string kernel;  // entry to judge in the candidate, unless the binding names another
   std::vector<Param> params;
   LaunchShape launch;
-  std::vector<Environment> shapes;            // products expanded, in file order
+  std::vector<Environment> shapes;  // products expanded, in file order
   std::vector<Expr> constraints;
-  std::optional<ReferenceKernel> reference;   // fp64
+  std::optional<ReferenceKernel> reference;  // fp64
   bool reference_is_baseline = false;
-  std::map<Dtype, Tolerance> tolerance;       // only what the file gives
+  std::map<Dtype, Tolerance> tolerance;  // only what the file gives
   std::optional<std::filesystem::path> workload;
   std::optional<std::filesystem::path> baseline;
-  std::string baseline_entry;                 // default: `kernel`
+  std::string baseline_entry;  // default: `kernel`
   Binding binding;
-  std::vector<Limit> limits;                  // only what the file gives
-  bool has_limits = false;                    // a `limits:` key, even an empty one
-  bool limits_only = false;                   // a policy: holds only limits
+  std::vector<Limit> limits;  // only what the file gives
+  bool has_limits = false;    // a `limits:` key, even an empty one
+  bool limits_only = false;   // a policy: holds only limits
 
-  std::string sha256;                         // of the file
+  std::string sha256;  // of the file
 };
 
-// Reads and validates. Throws Error{bad_input} whose `what` lists *all* problems, one a line, each "file:line:column: text".
-// Paths inside are resolved against the file's folder. `allow_policy`: a file with only `kgate:` and `limits:` is fine.
+// Reads and validates. Throws Error{bad_input} whose `what` lists *all* problems, one a line, each "file:line:column:
+// text". Paths inside are resolved against the file's folder. `allow_policy`: a file with only `kgate:` and `limits:`
+// is fine.
 Contract read_contract(const std::filesystem::path& path, bool allow_policy = false);
 Contract parse_contract(const std::string& yaml, const std::filesystem::path& path, bool allow_policy = false);
 
-// The packed parameter block of the contract's own kernel has one slot a parameter: 8 bytes a tensor, the dtype's size a scalar,
-// each at its natural alignment.
-struct ParamSlot { uint32_t offset = 0, size = 0; };
+// The packed parameter block of the contract's own kernel has one slot a parameter: 8 bytes a tensor, the dtype's size
+// a scalar, each at its natural alignment.
+struct ParamSlot {
+  uint32_t offset = 0, size = 0;
+};
 std::vector<ParamSlot> param_layout(const Contract& contract);
 uint32_t param_block_bytes(const Contract& contract);
 
-// Elements that a tensor spans (last addressed + 1) in a shape; a Failure for negative or overflowing sizes. Their bytes fit int64.
+// Elements that a tensor spans (last addressed + 1) in a shape; a Failure for negative or overflowing sizes. Their
+// bytes fit int64.
 Result<uint64_t> tensor_elements(const TensorParam& tensor, const Environment& shape);
 
 // Default tolerances by dtype, used where the contract gives none. Source in contract/tolerance.cpp.

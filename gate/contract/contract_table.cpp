@@ -25,7 +25,8 @@ constexpr Type map_of(std::span<const Map* const> maps) { return {Kind::map, nul
 
 constexpr const char* kRoles[] = {"in", "out", "inout", "workspace"};
 constexpr const char* kInits[] = {"any", "zeros"};
-constexpr const char* kScalarDtypes[] = {"f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"};
+constexpr const char* kScalarDtypes[] = {"f64", "f32", "f16", "bf16", "i8",  "i16", "i32",
+                                         "i64", "u8",  "u16", "u32",  "u64", "bool"};
 
 constexpr Type kExpression = of(Kind::expression);
 constexpr Type kThree = list_of(kExpression, 3, 3);
@@ -78,7 +79,8 @@ constexpr Field kReferenceCudaFields[] = {
     {"entry", of(Kind::symbol), true, "the kernel in it"},
 };
 constexpr Map kReferenceCuda{"reference", kReferenceCudaFields};
-constexpr Field kReferenceBaselineFields[] = {{"baseline", of(Kind::yes), true, "compare with the baseline's own outputs"}};
+constexpr Field kReferenceBaselineFields[] = {
+    {"baseline", of(Kind::yes), true, "compare with the baseline's own outputs"}};
 constexpr Map kReferenceBaseline{"reference", kReferenceBaselineFields};
 constexpr const Map* kReferenceMaps[] = {&kReferenceCuda, &kReferenceBaseline};
 constexpr Type kReference = map_of(kReferenceMaps);
@@ -121,13 +123,15 @@ constexpr auto kNsFields = limit_fields(Kind::duration);
 constexpr auto kCountFields = limit_fields(Kind::count);
 constexpr auto kBytesFields = limit_fields(Kind::size);
 constexpr auto kFractionFields = limit_fields(Kind::percent);
-constexpr Map kUnitMaps[] = {{"limit", kNsFields}, {"limit", kCountFields}, {"limit", kBytesFields}, {"limit", kFractionFields}};
+constexpr Map kUnitMaps[] = {
+    {"limit", kNsFields}, {"limit", kCountFields}, {"limit", kBytesFields}, {"limit", kFractionFields}};
 constexpr const Map* kUnitMapPointers[] = {&kUnitMaps[0], &kUnitMaps[1], &kUnitMaps[2], &kUnitMaps[3]};
 
 constexpr auto kLimitRows = [] {
   std::array<Field, std::size(kMetricNames)> rows{};
   for (size_t i = 0; i < rows.size(); ++i)
-    rows[i] = {kMetricNames[i].id, map_of({&kUnitMapPointers[static_cast<size_t>(kMetricNames[i].unit)], 1}), false, ""};
+    rows[i] = {kMetricNames[i].id, map_of({&kUnitMapPointers[static_cast<size_t>(kMetricNames[i].unit)], 1}), false,
+               ""};
   return rows;
 }();
 }  // namespace
@@ -150,7 +154,8 @@ constexpr Field kWithLaunchFields[] = {
     {"grid", kThree, true, "[x, y, z], expressions over the names of `let`"},
     {"block", kThree, true, "[x, y, z], expressions over the names of `let`"},
     {"shared", kExpression, false, "bytes of dynamic shared memory; default 0"},
-    {"args", list_of(kArgument, 0, 1024), true, "one a parameter: a name of `let`, a workspace, an integer expression or null"},
+    {"args", list_of(kArgument, 0, 1024), true,
+     "one a parameter: a name of `let`, a workspace, an integer expression or null"},
     {"stream", of(Kind::unsupported), false, kStreamDoc},
 };
 constexpr Map kWithLaunch{"replacement launch", kWithLaunchFields};

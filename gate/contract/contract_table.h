@@ -1,13 +1,13 @@
-// The table of the contract file. Its rows are the documentation of the format as well: `kgate` prints them as hints and
-// editors show them through the JSON Schema.
+// The table of the contract file. Its rows are the documentation of the format as well: `kgate` prints them as hints
+// and editors show them through the JSON Schema.
 #pragma once
 
 #include "contract/table.h"
 
 namespace kgate::contract_table {
 
-extern const yaml::Type kRoot;         // a contract; a policy is told by `is_policy`
-extern const yaml::Type kPolicyRoot;   // only limits
+extern const yaml::Type kRoot;        // a contract; a policy is told by `is_policy`
+extern const yaml::Type kPolicyRoot;  // only limits
 
 extern const yaml::Map kContract, kReferenceCuda, kReferenceBaseline, kBaseline, kTensorParam, kScalarParam, kLaunch,
     kTolerances, kTolerance, kLimits, kReplacement, kLaunches, kWithLaunch, kWithMemset, kWithWorkspace, kWithSync;

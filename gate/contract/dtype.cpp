@@ -16,11 +16,11 @@ struct DtypeRow {
   bool floating;
 };
 constexpr DtypeRow kDtypes[] = {
-    {Dtype::f64, "f64", 8, true},   {Dtype::f32, "f32", 4, true},   {Dtype::tf32, "tf32", 4, true},
-    {Dtype::f16, "f16", 2, true},   {Dtype::bf16, "bf16", 2, true}, {Dtype::e4m3, "e4m3", 1, true},
-    {Dtype::e5m2, "e5m2", 1, true}, {Dtype::i8, "i8", 1, false},    {Dtype::i16, "i16", 2, false},
-    {Dtype::i32, "i32", 4, false},  {Dtype::i64, "i64", 8, false},  {Dtype::u8, "u8", 1, false},
-    {Dtype::u16, "u16", 2, false},  {Dtype::u32, "u32", 4, false},  {Dtype::u64, "u64", 8, false},
+    {Dtype::f64, "f64", 8, true},       {Dtype::f32, "f32", 4, true},   {Dtype::tf32, "tf32", 4, true},
+    {Dtype::f16, "f16", 2, true},       {Dtype::bf16, "bf16", 2, true}, {Dtype::e4m3, "e4m3", 1, true},
+    {Dtype::e5m2, "e5m2", 1, true},     {Dtype::i8, "i8", 1, false},    {Dtype::i16, "i16", 2, false},
+    {Dtype::i32, "i32", 4, false},      {Dtype::i64, "i64", 8, false},  {Dtype::u8, "u8", 1, false},
+    {Dtype::u16, "u16", 2, false},      {Dtype::u32, "u32", 4, false},  {Dtype::u64, "u64", 8, false},
     {Dtype::boolean, "bool", 1, false},
 };
 
@@ -50,10 +50,14 @@ std::vector<const char*> dtype_names() {
 
 const char* role_name(Role role) {
   switch (role) {
-    case Role::in: return "in";
-    case Role::out: return "out";
-    case Role::inout: return "inout";
-    case Role::workspace: return "workspace";
+    case Role::in:
+      return "in";
+    case Role::out:
+      return "out";
+    case Role::inout:
+      return "inout";
+    case Role::workspace:
+      return "workspace";
   }
   throw Error(Exit::internal, "a role without a name");
 }

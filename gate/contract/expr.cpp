@@ -1,5 +1,5 @@
-// A recursive-descent parser and an evaluator over a small immutable tree. Contracts are untrusted input: depth and length
-// are bounded, and every operation that can overflow says so instead.
+// A recursive-descent parser and an evaluator over a small immutable tree. Contracts are untrusted input: depth and
+// length are bounded, and every operation that can overflow says so instead.
 #include "contract/expr.h"
 
 #include <fmt/format.h>
@@ -27,9 +27,9 @@ struct Binary {
 };
 // Longer signs first where one is the other's prefix.
 constexpr Binary kBinaries[] = {
-    {"||", Op::lor, 1}, {"&&", Op::land, 2}, {"==", Op::eq, 3}, {"!=", Op::ne, 3}, {"<=", Op::le, 4}, {">=", Op::ge, 4},
-    {"<", Op::lt, 4},   {">", Op::gt, 4},    {"+", Op::add, 5}, {"-", Op::sub, 5}, {"*", Op::mul, 6}, {"/", Op::div, 6},
-    {"%", Op::mod, 6},
+    {"||", Op::lor, 1}, {"&&", Op::land, 2}, {"==", Op::eq, 3}, {"!=", Op::ne, 3}, {"<=", Op::le, 4},
+    {">=", Op::ge, 4},  {"<", Op::lt, 4},    {">", Op::gt, 4},  {"+", Op::add, 5}, {"-", Op::sub, 5},
+    {"*", Op::mul, 6},  {"/", Op::div, 6},   {"%", Op::mod, 6},
 };
 constexpr int kUnaryLevel = 7;
 
@@ -46,26 +46,52 @@ Result<int64_t> apply(Op op, int64_t a, int64_t b) {
   int64_t out = 0;
   bool overflow = false;
   switch (op) {
-    case Op::add: overflow = __builtin_add_overflow(a, b, &out); break;
-    case Op::sub: overflow = __builtin_sub_overflow(a, b, &out); break;
-    case Op::mul: overflow = __builtin_mul_overflow(a, b, &out); break;
+    case Op::add:
+      overflow = __builtin_add_overflow(a, b, &out);
+      break;
+    case Op::sub:
+      overflow = __builtin_sub_overflow(a, b, &out);
+      break;
+    case Op::mul:
+      overflow = __builtin_mul_overflow(a, b, &out);
+      break;
     case Op::div:
     case Op::mod:
     case Op::cdiv:
       if (b == 0) return Failure{"division by zero", {}, {}};
-      if (a == std::numeric_limits<int64_t>::min() && b == -1) overflow = true;
-      else if (op == Op::mod) out = a % b;
-      else out = a / b + (op == Op::cdiv && a % b != 0 && (a < 0) == (b < 0) ? 1 : 0);
+      if (a == std::numeric_limits<int64_t>::min() && b == -1)
+        overflow = true;
+      else if (op == Op::mod)
+        out = a % b;
+      else
+        out = a / b + (op == Op::cdiv && a % b != 0 && (a < 0) == (b < 0) ? 1 : 0);
       break;
-    case Op::min: out = std::min(a, b); break;
-    case Op::max: out = std::max(a, b); break;
-    case Op::eq: out = a == b; break;
-    case Op::ne: out = a != b; break;
-    case Op::lt: out = a < b; break;
-    case Op::le: out = a <= b; break;
-    case Op::gt: out = a > b; break;
-    case Op::ge: out = a >= b; break;
-    default: return Failure{"not an operation", {}, {}};
+    case Op::min:
+      out = std::min(a, b);
+      break;
+    case Op::max:
+      out = std::max(a, b);
+      break;
+    case Op::eq:
+      out = a == b;
+      break;
+    case Op::ne:
+      out = a != b;
+      break;
+    case Op::lt:
+      out = a < b;
+      break;
+    case Op::le:
+      out = a <= b;
+      break;
+    case Op::gt:
+      out = a > b;
+      break;
+    case Op::ge:
+      out = a >= b;
+      break;
+    default:
+      return Failure{"not an operation", {}, {}};
   }
   if (overflow) return Failure{"the result does not fit 64 bits", {}, {}};
   return out;
@@ -160,8 +186,8 @@ class ExprParser {
     return nullptr;
   }
 
-  // A chain of operators of one level is a loop, so only nesting and not length deepens the parser; the tree it builds leans
-  // left by one node an operator, which the length limit bounds.
+  // A chain of operators of one level is a loop, so only nesting and not length deepens the parser; the tree it builds
+  // leans left by one node an operator, which the length limit bounds.
   NodePtr binary(int level) {
     if (level == kUnaryLevel) return unary();
     NodePtr left = binary(level + 1);

@@ -1,6 +1,7 @@
 // Integer expressions over named dimensions: + - * / %, cdiv(a,b), min, max, parentheses, and for constraints the
 // comparisons == != < <= > >= joined by && and ||. Evaluated in int64 with overflow and division by zero reported.
-// Precedence is C's; `/` and `%` truncate towards zero as in C, cdiv rounds up; && and || stop at the first that decides.
+// Precedence is C's; `/` and `%` truncate towards zero as in C, cdiv rounds up; && and || stop at the first that
+// decides.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,8 @@ std::optional<TensorText> as_tensor(const Node& node, Problems& problems) {
   if (!text) return std::nullopt;
   size_t open = text->find('[');
   if (open == std::string::npos || text->back() != ']') {
-    problems.add(node, fmt::format("\"{}\" is not a tensor", sanitize(*text, 60)), "write dtype[dim, dim], for example \"f16[rows, cols]\"");
+    problems.add(node, fmt::format("\"{}\" is not a tensor", sanitize(*text, 60)),
+                 "write dtype[dim, dim], for example \"f16[rows, cols]\"");
     return std::nullopt;
   }
   auto dtype = known_dtype(node, trim(std::string_view(*text).substr(0, open)), problems);
@@ -111,7 +112,8 @@ std::optional<RecordedValue> as_recorded_value(const Node& node, Problems& probl
     size = dtype_bytes(*dtype);
   }
   if (!offset || *offset < 0 || *offset > kMaxParamBytes - size) {
-    problems.add(inside(node, at + 1), node, fmt::format("the offset of \"{}\" is not within a parameter block", sanitize(*text, 60)),
+    problems.add(inside(node, at + 1), node,
+                 fmt::format("the offset of \"{}\" is not within a parameter block", sanitize(*text, 60)),
                  fmt::format("offsets are bytes, at most {}", kMaxParamBytes));
     return std::nullopt;
   }

@@ -1,4 +1,5 @@
-// The two small notations inside a contract's strings: "f16[rows, cols]" for tensors, "ptr@8" or "grid.x" for recorded values.
+// The two small notations inside a contract's strings: "f16[rows, cols]" for tensors, "ptr@8" or "grid.x" for recorded
+// values.
 #pragma once
 
 #include <optional>

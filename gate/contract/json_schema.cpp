@@ -41,7 +41,8 @@ Json of_scalar(const Type& type) {
   if (type.kind == Kind::version) out["const"] = 1;
   if (type.kind == Kind::yes) out["const"] = true;
   if (type.kind == Kind::count) out["minimum"] = 0;
-  if (type.kind == Kind::duration || type.kind == Kind::size) out["minimum"] = 0, out["maximum"] = 0;  // the bare number
+  if (type.kind == Kind::duration || type.kind == Kind::size)
+    out["minimum"] = 0, out["maximum"] = 0;  // the bare number
   if (type.kind == Kind::text || type.kind == Kind::path) out["minLength"] = 1;
   if (type.kind == Kind::choice) out["enum"] = std::vector<std::string>(type.choices.begin(), type.choices.end());
   return out;
@@ -68,8 +69,10 @@ Json of_type(const Type& type) {
         if (map->fields.front().type.kind != Kind::unsupported) alternatives.push_back(of_map(*map));
       return alternatives.size() == 1 ? alternatives[0] : Json{{"oneOf", std::move(alternatives)}};
     }
-    case Kind::either: return Json{{"oneOf", Json::array({of_type(*type.item), of_type(*type.other)})}};
-    default: return of_scalar(type);
+    case Kind::either:
+      return Json{{"oneOf", Json::array({of_type(*type.item), of_type(*type.other)})}};
+    default:
+      return of_scalar(type);
   }
 }
 

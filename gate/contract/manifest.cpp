@@ -23,14 +23,17 @@ using yaml::Type;
 using yaml::View;
 
 // What a check can end with; usage, internal errors and interruptions are no verdicts.
-constexpr Exit kVerdicts[] = {Exit::pass, Exit::regression, Exit::inconclusive, Exit::no_baseline,
-                              Exit::environment, Exit::broken, Exit::bad_input};
+constexpr Exit kVerdicts[] = {Exit::pass,        Exit::regression, Exit::inconclusive, Exit::no_baseline,
+                              Exit::environment, Exit::broken,     Exit::bad_input};
 
 constexpr Type kText{Kind::text};
 constexpr Type kTexts{Kind::list, &kText, nullptr, {}, {}, 1, 64};
 constexpr Field kOutcomeFields[] = {
     {"exit", {Kind::count}, true, "the exit code of the check"},
-    {"finding", {Kind::either, &kText, &kTexts}, false, "words that the findings must hold: one, or a list"},
+    {"finding",
+     {Kind::either, &kText, &kTexts},
+     false,
+     "the ids of findings, one of which must be reported: one id, or a list"},
 };
 constexpr Map kOutcome{"expected outcome", kOutcomeFields};
 constexpr Field kSkipFields[] = {{"skip", {Kind::text}, true, "why the entry is not run there"}};
@@ -77,7 +80,8 @@ std::optional<Expectation> read_expectation(const Node* node, Problems& problems
   if (auto code = yaml::as_integer(exit, problems, "an integer, 0 or more")) {
     expectation.exit = static_cast<Exit>(static_cast<int>(std::clamp<int64_t>(*code, 0, 255)));
     if (std::find(std::begin(kVerdicts), std::end(kVerdicts), expectation.exit) == std::end(kVerdicts))
-      problems.add(exit, fmt::format("{} is not the exit code of a verdict", *code), "the codes are 0, 1, 3, 4, 5, 6 and 65");
+      problems.add(exit, fmt::format("{} is not the exit code of a verdict", *code),
+                   "the codes are 0, 1, 3, 4, 5, 6 and 65");
   }
   if (const Node* finding = fields.find("finding")) {
     if (auto text = text_of(finding)) expectation.findings.push_back(*text);
@@ -121,7 +125,8 @@ Manifest parse_manifest(const std::string& text, const std::filesystem::path& pa
       const std::string& name = manifest.entries.back().name;
       auto [first, fresh] = lines.emplace(name, node.position.line);
       if (!fresh && !name.empty())
-        problems.add(*node.find("name"), "a second entry of this name", fmt::format("the first stands on line {}", first->second));
+        problems.add(*node.find("name"), "a second entry of this name",
+                     fmt::format("the first stands on line {}", first->second));
     }
   problems.finish();
   return manifest;

@@ -58,14 +58,17 @@ std::optional<Failure> surprising_number(std::string_view text) {
   for (char c : body) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   if (lower == ".nan" || lower == "nan" || lower == ".inf" || lower == "inf" || lower == "infinity")
     return Failure{quoted(text) + " is not finite", {}, "write a finite number"};
-  if (body.empty() || !(is_digit(body[0]) || (body[0] == '.' && body.size() > 1 && is_digit(body[1])))) return std::nullopt;
+  if (body.empty() || !(is_digit(body[0]) || (body[0] == '.' && body.size() > 1 && is_digit(body[1]))))
+    return std::nullopt;
   if (text[0] == '+') return Failure{quoted(text) + " has a plus sign", {}, "write it without"};
-  if (body[0] == '.') return Failure{quoted(text) + " has no digit before the point", {}, fmt::format("write 0{}", body)};
+  if (body[0] == '.')
+    return Failure{quoted(text) + " has no digit before the point", {}, fmt::format("write 0{}", body)};
   if (lower.starts_with("0x") || lower.starts_with("0o") || lower.starts_with("0b"))
     return Failure{quoted(text) + " is not decimal", {}, "write the number in decimal"};
   if (body.size() > 1 && body[0] == '0' && is_digit(body[1])) {
     size_t zeros = std::min(body.find_first_not_of('0'), body.size() - 1);
-    return Failure{quoted(text) + " starts with 0, which some readers take for octal", {},
+    return Failure{quoted(text) + " starts with 0, which some readers take for octal",
+                   {},
                    fmt::format("write {}", body.substr(zeros))};
   }
   if (body.find('_') != std::string_view::npos)
@@ -111,7 +114,8 @@ Result<double> parse_quantity(std::string_view text, const char* kind, std::span
       if (hint.size() < 40) hint += fmt::format("{}{}{}", hint.empty() ? "write " : " or ", text, unit.name);
     return Failure{quoted(text) + " has no unit", {}, hint};
   }
-  return Failure{fmt::format("{}: unknown unit \"{}\"", quoted(text), sanitize(split->unit, 20)), {},
+  return Failure{fmt::format("{}: unknown unit \"{}\"", quoted(text), sanitize(split->unit, 20)),
+                 {},
                  fmt::format("a {} ends in {}", kind, all)};
 }
 

@@ -1,5 +1,6 @@
-// Numbers and quantities as kgate's files write them: decimal, finite, one way to write each, a unit where one is needed.
-// A bare "5" for a margin has been read as a fraction by one tool and as percent by the next; here it is refused.
+// Numbers and quantities as kgate's files write them: decimal, finite, one way to write each, a unit where one is
+// needed. A bare "5" for a margin has been read as a fraction by one tool and as percent by the next; here it is
+// refused.
 #pragma once
 
 #include <cstdint>

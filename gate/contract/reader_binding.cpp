@@ -30,8 +30,10 @@ class ReplacementReader {
     if (const Node* let = fields.find("let"))
       for (const auto& [key, value] : let->entries) {
         auto recorded = yaml::as_recorded_value(value, problems_);
-        if (recorded) replacement_.let[key.text] = *recorded;
-        else unread_.push_back(key.text);
+        if (recorded)
+          replacement_.let[key.text] = *recorded;
+        else
+          unread_.push_back(key.text);
       }
     if (const Node* with = fields.find("with"); with && with->kind == Node::Kind::sequence) {
       replacement_.with.emplace();
@@ -123,12 +125,17 @@ class ReplacementReader {
       yaml::Position at = yaml::inside(node, offset);
       auto let = replacement_.let.find(name);
       if (let == replacement_.let.end()) {
-        if (is_workspace(name)) problems_.add(at, node, fmt::format("'{}' is an address", name), "an argument that is an address is its name alone");
-        else unknown(node, offset, name);
+        if (is_workspace(name))
+          problems_.add(at, node, fmt::format("'{}' is an address", name),
+                        "an argument that is an address is its name alone");
+        else
+          unknown(node, offset, name);
       } else if (let->second.kind == RecordedValue::Kind::pointer) {
-        problems_.add(at, node, fmt::format("'{}' is an address", name), "an argument that is an address is its name alone");
+        problems_.add(at, node, fmt::format("'{}' is an address", name),
+                      "an argument that is an address is its name alone");
       } else if (let->second.kind == RecordedValue::Kind::scalar && is_floating(let->second.dtype)) {
-        problems_.add(at, node, fmt::format("'{}' is {}; expressions are integer", name, dtype_name(let->second.dtype)));
+        problems_.add(at, node,
+                      fmt::format("'{}' is {}; expressions are integer", name, dtype_name(let->second.dtype)));
       }
     }
   }
@@ -138,8 +145,9 @@ class ReplacementReader {
     std::vector<std::string> known = workspaces_;
     for (const auto& [key, value] : replacement_.let) known.push_back(key);
     auto near = did_you_mean(name, known);
-    problems_.add(yaml::inside(node, offset), node, fmt::format("unknown name '{}'", name),
-                  near ? fmt::format("did you mean '{}'?", *near) : "name it in 'let', or give a workspace of that name before");
+    problems_.add(
+        yaml::inside(node, offset), node, fmt::format("unknown name '{}'", name),
+        near ? fmt::format("did you mean '{}'?", *near) : "name it in 'let', or give a workspace of that name before");
   }
 
   bool is_workspace(const std::string& name) const {
@@ -164,7 +172,8 @@ Binding read_binding(const Node& node, Problems& problems) {
     const std::string& glob = binding.replacements.back().kernel_glob;
     auto [first, fresh] = lines.emplace(glob, item.position.line);
     if (!fresh && !glob.empty())
-      problems.add(item, fmt::format("a second replacement of \"{}\"", sanitize(glob, 60)), fmt::format("the first stands on line {}", first->second));
+      problems.add(item, fmt::format("a second replacement of \"{}\"", sanitize(glob, 60)),
+                   fmt::format("the first stands on line {}", first->second));
   }
   return binding;
 }

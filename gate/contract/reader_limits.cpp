@@ -14,7 +14,8 @@ using yaml::Problems;
 
 namespace {
 
-// A bound in the unit of the table's row: percentages as fractions, durations in ns, sizes in bytes, counts as they are.
+// A bound in the unit of the table's row: percentages as fractions, durations in ns, sizes in bytes, counts as they
+// are.
 std::optional<double> bound(const Node& limit, const yaml::Map& map, std::string_view key) {
   for (const yaml::Field& field : map.fields) {
     if (key != field.key) continue;
@@ -45,7 +46,8 @@ std::vector<Limit> read_limits(const Node& node, Problems& problems) {
     limit.max_increase = bound(value, map, "max_increase");
     limit.max = bound(value, map, "max");
     limit.min_improvement = bound(value, map, "min_improvement");
-    if (value.entries.empty()) problems.add(value, "the limit says nothing", "give max_regression, max_increase, max or min_improvement");
+    if (value.entries.empty())
+      problems.add(value, "the limit says nothing", "give max_regression, max_increase, max or min_improvement");
     if (limit.min_improvement && (*limit.min_improvement <= 0 || *limit.min_improvement >= 1))
       problems.add(*value.find("min_improvement"), "an improvement is above 0% and below 100%");
     if (limit.max_regression && *limit.max_regression > 10)

@@ -26,20 +26,32 @@ constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
 std::pair<int64_t, int64_t> integer_range(Dtype dtype) {
   switch (dtype) {
-    case Dtype::i8: return {INT8_MIN, INT8_MAX};
-    case Dtype::i16: return {INT16_MIN, INT16_MAX};
-    case Dtype::i32: return {INT32_MIN, INT32_MAX};
-    case Dtype::u8: return {0, UINT8_MAX};
-    case Dtype::u16: return {0, UINT16_MAX};
-    case Dtype::u32: return {0, UINT32_MAX};
-    case Dtype::u64: return {0, INT64_MAX};
-    case Dtype::boolean: return {0, 1};
-    default: return {INT64_MIN, INT64_MAX};
+    case Dtype::i8:
+      return {INT8_MIN, INT8_MAX};
+    case Dtype::i16:
+      return {INT16_MIN, INT16_MAX};
+    case Dtype::i32:
+      return {INT32_MIN, INT32_MAX};
+    case Dtype::u8:
+      return {0, UINT8_MAX};
+    case Dtype::u16:
+      return {0, UINT16_MAX};
+    case Dtype::u32:
+      return {0, UINT32_MAX};
+    case Dtype::u64:
+      return {0, INT64_MAX};
+    case Dtype::boolean:
+      return {0, 1};
+    default:
+      return {INT64_MIN, INT64_MAX};
   }
 }
 
 double largest(Dtype dtype) {
-  return dtype == Dtype::f64 ? DBL_MAX : dtype == Dtype::f16 ? 65504.0 : dtype == Dtype::bf16 ? 3.3895313892515355e38 : FLT_MAX;
+  return dtype == Dtype::f64    ? DBL_MAX
+         : dtype == Dtype::f16  ? 65504.0
+         : dtype == Dtype::bf16 ? 3.3895313892515355e38
+                                : FLT_MAX;
 }
 
 void read_range(const Node& node, TensorParam& tensor, Problems& problems) {
@@ -85,12 +97,15 @@ TensorParam read_tensor(const View& fields, std::vector<Use>& uses, Problems& pr
 ScalarParam read_scalar(const View& fields, std::vector<Use>& uses, Problems& problems) {
   ScalarParam scalar;
   auto dtype = dtype_from_name(text_of(fields.find("scalar")).value_or(""));
-  if (!dtype || *dtype == Dtype::tf32 || *dtype == Dtype::e4m3 || *dtype == Dtype::e5m2) return scalar;  // noted by the walk
+  if (!dtype || *dtype == Dtype::tf32 || *dtype == Dtype::e4m3 || *dtype == Dtype::e5m2)
+    return scalar;  // noted by the walk
   scalar.dtype = *dtype;
   const Node* value = fields.find("value");
   if (is_floating(*dtype)) {
-    if (!value) problems.add(fields.node(), "a floating scalar has no 'value'", "add value: NUMBER");
-    else scalar.real = yaml::as_number(*value, problems, "a number");
+    if (!value)
+      problems.add(fields.node(), "a floating scalar has no 'value'", "add value: NUMBER");
+    else
+      scalar.real = yaml::as_number(*value, problems, "a number");
     if (scalar.real && std::abs(*scalar.real) > largest(*dtype))
       problems.add(*value, fmt::format("{} does not fit {}", value->text, dtype_name(*dtype)));
     return scalar;
@@ -115,11 +130,15 @@ void check_use(const Use& use, const Shapes& shapes, Problems& problems) {
   for (const Environment& shape : shapes.all) {
     Result<int64_t> value = use.expr.evaluate(shape);
     std::string problem;
-    if (!value) problem = fmt::format("{} has no value: {}", use.label, value.failure().what);
-    else if (*value < use.low) problem = fmt::format("{} is {}, below {},", use.label, *value, use.low);
-    else if (*value > use.high) problem = fmt::format("{} is {}, above {},", use.label, *value, use.high);
+    if (!value)
+      problem = fmt::format("{} has no value: {}", use.label, value.failure().what);
+    else if (*value < use.low)
+      problem = fmt::format("{} is {}, below {},", use.label, *value, use.low);
+    else if (*value > use.high)
+      problem = fmt::format("{} is {}, above {},", use.label, *value, use.high);
     if (problem.empty()) continue;
-    problems.add(yaml::inside(*use.node, use.offset), *use.node, fmt::format("{} in shape {}", problem, shape_text(shape)));
+    problems.add(yaml::inside(*use.node, use.offset), *use.node,
+                 fmt::format("{} in shape {}", problem, shape_text(shape)));
     return;
   }
 }
@@ -167,7 +186,9 @@ std::vector<Param> read_params(const Node& node, std::vector<Use>& uses, Problem
     if (const Node* name = fields.find("name"); text_of(name)) {
       param.name = name->text;
       auto [first, fresh] = lines.emplace(name->text, name->position.line);
-      if (!fresh) problems.add(*name, "a second parameter of this name", fmt::format("the first stands on line {}", first->second));
+      if (!fresh)
+        problems.add(*name, "a second parameter of this name",
+                     fmt::format("the first stands on line {}", first->second));
     }
     if (map == &table::kTensorParam) {
       TensorParam tensor = read_tensor(fields, uses, problems);
@@ -179,7 +200,8 @@ std::vector<Param> read_params(const Node& node, std::vector<Use>& uses, Problem
     }
     params.push_back(std::move(param));
   }
-  if (fine && !output) problems.add(node, "no parameter is an output: there is nothing to compare", "give one role: out or inout");
+  if (fine && !output)
+    problems.add(node, "no parameter is an output: there is nothing to compare", "give one role: out or inout");
   return params;
 }
 
@@ -193,7 +215,8 @@ void check_names(const std::vector<Use>& uses, const Shapes& shapes, Problems& p
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       size_t column = static_cast<size_t>(std::max(use.expr.column_of(name), 1));
       auto near = did_you_mean(name, known);
-      std::string all = known.empty() ? "give it in 'shapes'" : fmt::format("the shapes name: {}", fmt::join(known, ", "));
+      std::string all =
+          known.empty() ? "give it in 'shapes'" : fmt::format("the shapes name: {}", fmt::join(known, ", "));
       problems.add(yaml::inside(*use.node, use.offset + column - 1), *use.node, fmt::format("unknown name '{}'", name),
                    near ? fmt::format("did you mean '{}'?", *near) : all);
     }
@@ -208,13 +231,15 @@ void check_values(const Contract& contract, const std::vector<Use>& uses, const 
     for (const Expr& extent : contract.launch.block)
       if (Result<int64_t> value = extent.evaluate(shape)) threads *= *value;
     if (threads > kMaxThreads)
-      problems.add(*shapes.from[i], fmt::format("a block of {} threads, above {}, in shape {}", threads, kMaxThreads, shape_text(shape)));
+      problems.add(*shapes.from[i], fmt::format("a block of {} threads, above {}, in shape {}", threads, kMaxThreads,
+                                                shape_text(shape)));
     for (const Param& param : contract.params) {
       const auto* tensor = std::get_if<TensorParam>(&param.kind);
       if (!tensor) continue;
       Result<uint64_t> elements = tensor_elements(*tensor, shape);
       if (!elements)
-        problems.add(*shapes.from[i], fmt::format("'{}': {} in shape {}", param.name, elements.failure().what, shape_text(shape)));
+        problems.add(*shapes.from[i],
+                     fmt::format("'{}': {} in shape {}", param.name, elements.failure().what, shape_text(shape)));
     }
     if (!problems.empty()) return;
   }

@@ -60,9 +60,11 @@ void check_same_names(const Node& list, Problems& problems) {
     if (entry.kind != Node::Kind::map) continue;
     if (!first) first = &entry;
     for (const auto& [key, value] : first->entries)
-      if (!entry.find(key.text)) problems.add(entry, fmt::format("the shape has no '{}', which the first shape has", key.text));
+      if (!entry.find(key.text))
+        problems.add(entry, fmt::format("the shape has no '{}', which the first shape has", key.text));
     for (const auto& [key, value] : entry.entries)
-      if (!first->find(key.text)) problems.add(key, fmt::format("the first shape (line {}) has no such name", first->position.line));
+      if (!first->find(key.text))
+        problems.add(key, fmt::format("the first shape (line {}) has no such name", first->position.line));
   }
 }
 
@@ -106,7 +108,8 @@ void apply_constraints(const std::vector<Use>& constraints, Shapes& shapes, Prob
     }
   }
   for (const auto& [entry, text] : emptied)
-    if (!reached.contains(entry)) problems.add(*entry, fmt::format("every combination is outside the constraints, the first outside \"{}\"", text));
+    if (!reached.contains(entry))
+      problems.add(*entry, fmt::format("every combination is outside the constraints, the first outside \"{}\"", text));
   shapes = std::move(kept);
 }
 

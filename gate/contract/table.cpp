@@ -22,16 +22,20 @@ constexpr Form kForms[] = {
     /* boolean */ {"true or false", "boolean"},
     /* yes */ {"true", "boolean"},
     /* percent */ {"a percentage such as 5%", "string", "^(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)? ?%$"},
-    /* duration */ {"a duration such as 2us", "string,integer", "^((0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)? ?(ns|us|ms|s)|0)$"},
-    /* size */ {"a size such as 64KiB", "string,integer", "^((0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)? ?(B|KiB|MiB|GiB)|0)$"},
+    /* duration */
+    {"a duration such as 2us", "string,integer", "^((0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)? ?(ns|us|ms|s)|0)$"},
+    /* size */
+    {"a size such as 64KiB", "string,integer", "^((0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)? ?(B|KiB|MiB|GiB)|0)$"},
     /* expression */ {"an integer or an expression", "integer,string"},
     /* scalar_value */ {"a number or an expression", "number,string"},
     /* tensor */ {"a tensor such as \"f16[rows, cols]\"", "string", "^[a-z0-9]+ *\\[.*\\]$"},
-    /* recorded */ {"a recorded value such as ptr@8, i32@16, grid.x, block.x or shared", "string",
-                    "^([a-z0-9]+@(0|[1-9][0-9]*)|(grid|block)[.][xyz]|shared)$"},
+    /* recorded */
+    {"a recorded value such as ptr@8, i32@16, grid.x, block.x or shared", "string",
+     "^([a-z0-9]+@(0|[1-9][0-9]*)|(grid|block)[.][xyz]|shared)$"},
     /* argument */ {"a name, an integer, an expression or null", "string,integer,null"},
     /* choice */ {"one of the known names", "string"},
 };
+static_assert(std::size(kForms) == static_cast<size_t>(Kind::unsupported), "one form a scalar kind, in order");
 
 void check_integer(const Node& node, const Form& form, int64_t low, Problems& problems) {
   auto value = as_integer(node, problems, form.what);
@@ -62,7 +66,9 @@ void check_scalar(const Node& node, const Type& type, Problems& problems) {
   const Form& form = form_of(type.kind);
   switch (type.kind) {
     case Kind::text:
-    case Kind::path: as_string(node, problems, form.what); break;
+    case Kind::path:
+      as_string(node, problems, form.what);
+      break;
     case Kind::identifier:
     case Kind::symbol:
       if (auto text = as_string(node, problems, form.what))
@@ -73,40 +79,63 @@ void check_scalar(const Node& node, const Type& type, Problems& problems) {
       if (auto value = as_integer(node, problems, form.what); value && *value != 1)
         problems.add(node, fmt::format("version {} of the format; this kgate reads version 1", *value));
       break;
-    case Kind::count: check_integer(node, form, 0, problems); break;
-    case Kind::number: as_number(node, problems, form.what); break;
-    case Kind::boolean: as_boolean(node, problems, form.what); break;
+    case Kind::count:
+      check_integer(node, form, 0, problems);
+      break;
+    case Kind::number:
+      as_number(node, problems, form.what);
+      break;
+    case Kind::boolean:
+      as_boolean(node, problems, form.what);
+      break;
     case Kind::yes:
       if (auto value = as_boolean(node, problems, form.what); value && !*value)
         problems.add(node, "only true makes sense here", "remove the key");
       break;
-    case Kind::percent: as_percent(node, problems, form.what); break;
-    case Kind::duration: as_duration_ns(node, problems, form.what); break;
-    case Kind::size: as_bytes(node, problems, form.what); break;
-    case Kind::expression: as_expression(node, problems); break;
+    case Kind::percent:
+      as_percent(node, problems, form.what);
+      break;
+    case Kind::duration:
+      as_duration_ns(node, problems, form.what);
+      break;
+    case Kind::size:
+      as_bytes(node, problems, form.what);
+      break;
+    case Kind::expression:
+      as_expression(node, problems);
+      break;
     case Kind::scalar_value:  // a number or an expression, as the dtype beside it says: the reader looks inside
       if (node.kind != Node::Kind::scalar) as_string(node, problems, form.what);
       break;
-    case Kind::tensor: as_tensor(node, problems); break;
-    case Kind::recorded: as_recorded_value(node, problems); break;
+    case Kind::tensor:
+      as_tensor(node, problems);
+      break;
+    case Kind::recorded:
+      as_recorded_value(node, problems);
+      break;
     case Kind::argument:
       if (!is_null_word(node)) as_expression(node, problems);
       break;
-    case Kind::choice: check_choice(node, type, form, problems); break;
-    default: throw Error(Exit::internal, "a scalar type without a check");
+    case Kind::choice:
+      check_choice(node, type, form, problems);
+      break;
+    default:
+      throw Error(Exit::internal, "a scalar type without a check");
   }
 }
 
 void check_items(const Node& node, const Type& type, Problems& problems) {
   if (node.kind != Node::Kind::sequence) {
-    problems.add(node, node.kind == Node::Kind::null ? "has no value" : "expected a list", "write [item, item] or one '- item' a line");
+    problems.add(node, node.kind == Node::Kind::null ? "has no value" : "expected a list",
+                 "write [item, item] or one '- item' a line");
     return;
   }
   size_t size = node.items.size();
   if (size < type.min_items || size > type.max_items)
-    problems.add(node, type.min_items == type.max_items
-                           ? fmt::format("a list of {} where {} are needed", size, type.min_items)
-                           : fmt::format("a list of {}; between {} and {} are allowed", size, type.min_items, type.max_items));
+    problems.add(
+        node, type.min_items == type.max_items
+                  ? fmt::format("a list of {} where {} are needed", size, type.min_items)
+                  : fmt::format("a list of {}; between {} and {} are allowed", size, type.min_items, type.max_items));
   for (const Node& item : node.items) check(item, *type.item, problems);
 }
 
@@ -136,8 +165,9 @@ void check_fields(const Node& node, const Map& map, Problems& problems) {
 void check_map(const Node& node, const Type& type, Problems& problems) {
   const char* name = type.maps.front()->name;
   if (node.kind != Node::Kind::map) {
-    problems.add(node, node.kind == Node::Kind::null && node.text.empty() ? "has no value"
-                                                                        : fmt::format("expected a map: the fields of a {}", name));
+    problems.add(node, node.kind == Node::Kind::null && node.text.empty()
+                           ? "has no value"
+                           : fmt::format("expected a map: the fields of a {}", name));
     return;
   }
   if (const Map* map = alternative(node, type)) return check_fields(node, *map, problems);
@@ -176,12 +206,19 @@ const Form& form_of(Kind kind) {
 
 void check(const Node& node, const Type& type, Problems& problems) {
   switch (type.kind) {
-    case Kind::list: return check_items(node, type, problems);
-    case Kind::map: return check_map(node, type, problems);
-    case Kind::keyed: return check_keyed(node, type, problems);
-    case Kind::either: return check(node, node.kind == Node::Kind::map || node.kind == Node::Kind::sequence ? *type.other : *type.item, problems);
-    case Kind::unsupported: return;
-    default: return check_scalar(node, type, problems);
+    case Kind::list:
+      return check_items(node, type, problems);
+    case Kind::map:
+      return check_map(node, type, problems);
+    case Kind::keyed:
+      return check_keyed(node, type, problems);
+    case Kind::either:
+      return check(node, node.kind == Node::Kind::map || node.kind == Node::Kind::sequence ? *type.other : *type.item,
+                   problems);
+    case Kind::unsupported:
+      return;
+    default:
+      return check_scalar(node, type, problems);
   }
 }
 

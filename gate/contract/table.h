@@ -1,8 +1,9 @@
-// The tables that describe kgate's YAML files: one row a key, with its type, whether it is required, and what it is for.
-// The same table drives the validator (`check`) and the JSON Schema for editors (`json_schema`), so they cannot disagree.
+// The tables that describe kgate's YAML files: one row a key, with its type, whether it is required, and what it is
+// for. The same table drives the validator (`check`) and the JSON Schema for editors (`json_schema`), so they cannot
+// disagree.
 //
-// A reader calls `check` on the root once, which notes every problem of form, and then takes the values through `View` and the
-// as_* functions. It stays silent about what was noted already, because Problems counts the same text once.
+// A reader calls `check` on the root once, which notes every problem of form, and then takes the values through `View`
+// and the as_* functions. It stays silent about what was noted already, because Problems counts the same text once.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +19,41 @@ namespace kgate::yaml {
 
 enum class Kind {
   // scalars
-  text, identifier, symbol, path, version, count, number, boolean, yes, percent, duration, size,
-  expression, scalar_value, tensor, recorded, argument, choice,
+  text,
+  identifier,
+  symbol,
+  path,
+  version,
+  count,
+  number,
+  boolean,
+  yes,
+  percent,
+  duration,
+  size,
+  expression,
+  scalar_value,
+  tensor,
+  recorded,
+  argument,
+  choice,
   unsupported,  // a key that is known and refused; not in the schema
   // collections
-  list, map, keyed, either,
+  list,
+  map,
+  keyed,
+  either,
 };
 
 struct Map;
 
 struct Type {
   Kind kind = Kind::text;
-  const Type* item = nullptr;                     // list, keyed: of each value; either: of a scalar
-  const Type* other = nullptr;                    // either: of what is no scalar
-  std::span<const Map* const> maps = {};          // map: the alternatives, told apart by the key of their first row
-  std::span<const char* const> choices = {};      // choice
-  size_t min_items = 0, max_items = 100'000;      // list, keyed
+  const Type* item = nullptr;                 // list, keyed: of each value; either: of a scalar
+  const Type* other = nullptr;                // either: of what is no scalar
+  std::span<const Map* const> maps = {};      // map: the alternatives, told apart by the key of their first row
+  std::span<const char* const> choices = {};  // choice
+  size_t min_items = 0, max_items = 100'000;  // list, keyed
 };
 
 struct Field {

@@ -26,8 +26,10 @@ bool is_yaml_word(std::string_view text) {
 const std::string* scalar_text(const Node& node, Problems& problems, std::string_view what) {
   if (node.kind == Node::Kind::scalar) return &node.text;
   const char* found = node.kind == Node::Kind::map ? "a map" : node.kind == Node::Kind::sequence ? "a list" : "null";
-  if (node.kind == Node::Kind::null && node.text.empty()) problems.add(node, "has no value", fmt::format("give {}", what));
-  else problems.add(node, fmt::format("expected {}, found {}", what, found));
+  if (node.kind == Node::Kind::null && node.text.empty())
+    problems.add(node, "has no value", fmt::format("give {}", what));
+  else
+    problems.add(node, fmt::format("expected {}, found {}", what, found));
   return nullptr;
 }
 
@@ -72,8 +74,10 @@ Position inside(const Node& node, size_t offset) {
 void Problems::add(const Position& at, std::string text) {
   for (const auto& [known_at, known] : lines_)
     if (known_at.line == at.line && known_at.column == at.column && known == text) return;
-  if (lines_.size() < kMaxShown) lines_.emplace_back(at, std::move(text));
-  else ++unshown_;
+  if (lines_.size() < kMaxShown)
+    lines_.emplace_back(at, std::move(text));
+  else
+    ++unshown_;
 }
 
 void Problems::add(const Position& at, const Node& node, std::string_view text, std::string_view hint) {
@@ -82,7 +86,9 @@ void Problems::add(const Position& at, const Node& node, std::string_view text, 
   add(at, std::move(line));
 }
 
-void Problems::add(const Node& node, std::string_view text, std::string_view hint) { add(node.position, node, text, hint); }
+void Problems::add(const Node& node, std::string_view text, std::string_view hint) {
+  add(node.position, node, text, hint);
+}
 
 std::string Problems::where(const Position& at) const {
   return fmt::format("{}:{}:{}", file_.string(), at.line, at.column);
@@ -161,7 +167,8 @@ const Node* Fields::find(std::string_view key) {
 
 const Node* Fields::require(std::string_view key) {
   const Node* value = find(key);
-  if (!value && node_.kind == Node::Kind::map) problems_.add(node_, fmt::format("the {} has no '{}'", what_, key), "add it");
+  if (!value && node_.kind == Node::Kind::map)
+    problems_.add(node_, fmt::format("the {} has no '{}'", what_, key), "add it");
   return value;
 }
 

@@ -1,6 +1,6 @@
-// Text to nodes. yaml-cpp is used for its scanner only, through its events: its own node tree loses the order of duplicate
-// keys, resolves aliases (a kilobyte can name a billion nodes) and hides tags. What YAML can do and kgate's files do not need
-// is refused here, so that every other YAML reader sees the same file.
+// Text to nodes. yaml-cpp is used for its scanner only, through its events: its own node tree loses the order of
+// duplicate keys, resolves aliases (a kilobyte can name a billion nodes) and hides tags. What YAML can do and kgate's
+// files do not need is refused here, so that every other YAML reader sees the same file.
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -59,7 +59,8 @@ class Builder : public YAML::EventHandler {
     place(std::move(node));
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     refuse_properties(mark, anchor, tag);
     if ((rest(mark).starts_with('"') || rest(mark).starts_with('\'')) && !closed(rest(mark))) {
       problems_.add(position_of(mark), "text in quotes that does not end");  // yaml-cpp ends it with the file
@@ -75,7 +76,8 @@ class Builder : public YAML::EventHandler {
                        YAML::EmitterStyle::value) override {
     open(Node::Kind::sequence, mark, tag, anchor);
   }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(Node::Kind::map, mark, tag, anchor);
   }
   void OnSequenceEnd() override { close(); }
@@ -99,8 +101,10 @@ class Builder : public YAML::EventHandler {
     const char quote = text[0];
     for (size_t i = 1; i < text.size(); ++i) {
       bool escape = quote == '"' ? text[i] == '\\' : text.substr(i).starts_with("''");
-      if (escape) ++i;
-      else if (text[i] == quote) return true;
+      if (escape)
+        ++i;
+      else if (text[i] == quote)
+        return true;
     }
     return false;
   }
@@ -166,7 +170,8 @@ class Builder : public YAML::EventHandler {
     } else {
       Node key = std::move(*parent.key);
       parent.key.reset();
-      if (node.kind == Node::Kind::null && node.text.empty()) node.position = key.position;  // yaml-cpp's is the next token's
+      if (node.kind == Node::Kind::null && node.text.empty())
+        node.position = key.position;  // yaml-cpp's is the next token's
       auto [first, fresh] = parent.lines.emplace(key.text, key.position.line);
       if (!fresh)
         problems_.add(key, "duplicate key", fmt::format("it stands on line {} already", first->second));
@@ -188,7 +193,10 @@ size_t utf8_length(std::string_view text, size_t at) {
   auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   unsigned lead = byte(at);
   if (lead < 0x80) return 1;
-  size_t length = lead >= 0xf0 && lead < 0xf5 ? 4 : lead >= 0xe0 && lead < 0xf0 ? 3 : lead >= 0xc2 && lead < 0xe0 ? 2 : 0;
+  size_t length = lead >= 0xf0 && lead < 0xf5   ? 4
+                  : lead >= 0xe0 && lead < 0xf0 ? 3
+                  : lead >= 0xc2 && lead < 0xe0 ? 2
+                                                : 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(at + i) & 0xc0) != 0x80) return 0;
   bool overlong_or_surrogate = (lead == 0xe0 && byte(at + 1) < 0xa0) || (lead == 0xed && byte(at + 1) >= 0xa0) ||
@@ -227,7 +235,8 @@ bool plain_text(std::string_view text, Problems& problems) {
 }  // namespace
 
 Node parse(const std::string& file, Problems& problems) {
-  const std::string text = file.starts_with("\xef\xbb\xbf") ? file.substr(3) : file;  // a mark that says nothing in UTF-8
+  const std::string text =
+      file.starts_with("\xef\xbb\xbf") ? file.substr(3) : file;  // a mark that says nothing in UTF-8
   if (text.size() > kMaxFileBytes) {
     problems.add(Position{1, 1}, fmt::format("the file has {} bytes; at most {} are read", text.size(), kMaxFileBytes));
     return {};

@@ -63,49 +63,68 @@ TEST(Binding, every_kind_of_item_is_read) {
   std::vector<BindingArg::Kind> kinds;
   for (const BindingArg& arg : launch.args) kinds.push_back(arg.kind);
   using Kind = BindingArg::Kind;
-  EXPECT_EQ(kinds, (std::vector<Kind>{Kind::let, Kind::let, Kind::let, Kind::null, Kind::expression, Kind::let, Kind::let, Kind::expression}));
+  EXPECT_EQ(kinds, (std::vector<Kind>{Kind::let, Kind::let, Kind::let, Kind::null, Kind::expression, Kind::let,
+                                      Kind::let, Kind::expression}));
   EXPECT_TRUE(std::holds_alternative<ReplacementSync>(read.with->at(3)));
 }
 
 TEST(Binding, absent_and_empty_with_differ) {
   const std::string plain = "replace:\n  - launches: {kernel: k}\n";
   EXPECT_FALSE(parse_contract(with("replace: []\n", plain), "c.yaml").binding.replacements[0].with);
-  EXPECT_TRUE(parse_contract(with("replace: []\n", plain + "    with: []\n"), "c.yaml").binding.replacements[0].with->empty());
+  EXPECT_TRUE(
+      parse_contract(with("replace: []\n", plain + "    with: []\n"), "c.yaml").binding.replacements[0].with->empty());
 }
 
 TEST(Binding, what_makes_no_sense_is_refused_at_its_place) {
-  const struct { const char* from; const char* to; const char* said; } refusals[] = {
-      {"args: [x,", "args: [y,",
-       "c.yaml:22:17: replace[0].with[2].args[0]: unknown name 'y'; did you mean 'x'?"},
-      {"cdiv(rows, 4)", "cdiv(rowz, 4)", "c.yaml:21:42: replace[0].with[2].grid[0]: unknown name 'rowz'; did you mean 'rows'?"},
-      {"rows * 2", "x + 8", "c.yaml:22:38: replace[0].with[2].args[4]: 'x' is an address; an argument that is an address is its name alone"},
+  const struct {
+    const char* from;
+    const char* to;
+    const char* said;
+  } refusals[] = {
+      {"args: [x,", "args: [y,", "c.yaml:22:17: replace[0].with[2].args[0]: unknown name 'y'; did you mean 'x'?"},
+      {"cdiv(rows, 4)", "cdiv(rowz, 4)",
+       "c.yaml:21:42: replace[0].with[2].grid[0]: unknown name 'rowz'; did you mean 'rows'?"},
+      {"rows * 2", "x + 8",
+       "c.yaml:22:38: replace[0].with[2].args[4]: 'x' is an address; an argument that is an address is its name alone"},
       {"rows * 2", "1 + scratch",
-       "c.yaml:22:42: replace[0].with[2].args[4]: 'scratch' is an address; an argument that is an address is its name alone"},
+       "c.yaml:22:42: replace[0].with[2].args[4]: 'scratch' is an address; an argument that is an address is its name "
+       "alone"},
       {"rows * 2", "eps * 2", "c.yaml:22:38: replace[0].with[2].args[4]: 'eps' is f32; expressions are integer"},
       {"null", "~", "c.yaml:22:31: replace[0].with[2].args[3]: expected an integer or an expression, found null"},
       {"{sync: true}", "{stream: legacy}",
-       "c.yaml:23:10: replace[0].with[3].stream: 'stream' is not supported yet; replacement launches run on the recorded launch's stream"},
+       "c.yaml:23:10: replace[0].with[3].stream: 'stream' is not supported yet; replacement launches run on the "
+       "recorded launch's stream"},
       {"entry: softmax_v2,", "entry: softmax_v2, stream: legacy,",
-       "c.yaml:21:29: replace[0].with[2].stream: 'stream' is not supported yet; replacement launches run on the recorded launch's stream"},
+       "c.yaml:21:29: replace[0].with[2].stream: 'stream' is not supported yet; replacement launches run on the "
+       "recorded launch's stream"},
       {"{sync: true}", "{sinc: true}", "c.yaml:23:10: replace[0].with[3].sinc: unknown key; did you mean 'sync'?"},
       {"{sync: true}", "{wait: true}",
-       "c.yaml:23:9: replace[0].with[3]: the replacement launch lacks the key that says what it is; give one of: entry, memset, workspace, sync"},
-      {"ptr@0", "ptr@", "c.yaml:17:20: replace[0].let.out: the offset of \"ptr@\" is not within a parameter block; offsets are bytes, at most 32764"},
+       "c.yaml:23:9: replace[0].with[3]: the replacement launch lacks the key that says what it is; give one of: "
+       "entry, memset, workspace, sync"},
+      {"ptr@0", "ptr@",
+       "c.yaml:17:20: replace[0].let.out: the offset of \"ptr@\" is not within a parameter block; offsets are bytes, "
+       "at most 32764"},
       {"ptr@0", "ptr@32760",
-       "c.yaml:17:20: replace[0].let.out: the offset of \"ptr@32760\" is not within a parameter block; offsets are bytes, at most 32764"},
+       "c.yaml:17:20: replace[0].let.out: the offset of \"ptr@32760\" is not within a parameter block; offsets are "
+       "bytes, at most 32764"},
       {"i32@16", "int@16", "c.yaml:17:39: replace[0].let.cols: unknown dtype 'int'; did you mean 'i8'?"},
       {"grid.x", "grid.w",
-       "c.yaml:17:66: replace[0].let.rows: \"grid.w\" is not a recorded value; write ptr@OFFSET, DTYPE@OFFSET, grid.x, block.x or shared"},
+       "c.yaml:17:66: replace[0].let.rows: \"grid.w\" is not a recorded value; write ptr@OFFSET, DTYPE@OFFSET, grid.x, "
+       "block.x or shared"},
       {"memset: scratch", "memset: cols", "c.yaml:20:18: replace[0].with[1].memset: 'cols' is no pointer"},
-      {"memset: scratch", "memset: scrach", "c.yaml:20:18: replace[0].with[1].memset: unknown name 'scrach'; did you mean 'scratch'?"},
+      {"memset: scratch", "memset: scrach",
+       "c.yaml:20:18: replace[0].with[1].memset: unknown name 'scrach'; did you mean 'scratch'?"},
       {"workspace: scratch", "workspace: out", ""},
       {"launches: {kernel: \"softmax_rows*\"}", "launches: {}",
-       "c.yaml:16:15: replace[0].launches: the choice of launches has no 'kernel'; add it: a name or a pattern with * and ?"},
+       "c.yaml:16:15: replace[0].launches: the choice of launches has no 'kernel'; add it: a name or a pattern with * "
+       "and ?"},
   };
   for (const auto& refusal : refusals) {
     std::string found = problems(with_replace(refusal.from, refusal.to));
-    if (*refusal.said) EXPECT_EQ(found, refusal.said) << refusal.to;
-    else EXPECT_NE(found.find("the name 'out' is taken"), std::string::npos) << found;
+    if (*refusal.said)
+      EXPECT_EQ(found, refusal.said) << refusal.to;
+    else
+      EXPECT_NE(found.find("the name 'out' is taken"), std::string::npos) << found;
   }
 }
 
@@ -163,14 +182,18 @@ TEST(Bind, launches_that_cannot_be_bound_say_where_they_were_written) {
   launch.params.resize(18);
   Result<BoundLaunch> bound = bind_launch(launch_of(from), from, launch);
   ASSERT_FALSE(bound);
-  EXPECT_EQ(bound.failure().what, "'cols' is 4 bytes at offset 16; the recorded parameters of 'softmax_rows_f16' are 18 bytes");
+  EXPECT_EQ(bound.failure().what,
+            "'cols' is 4 bytes at offset 16; the recorded parameters of 'softmax_rows_f16' are 18 bytes");
   EXPECT_EQ(bound.failure().where, "c.yaml:16:5");
 
   Replacement zero = parse_contract(with_replace("cdiv(rows, 4)", "cols + 3"), "c.yaml").binding.replacements[0];
-  EXPECT_EQ(bind_launch(launch_of(zero), zero, recorded()).failure().what, "grid.x \"cols + 3\" is 0, not within 1 to 2147483647");
+  EXPECT_EQ(bind_launch(launch_of(zero), zero, recorded()).failure().what,
+            "grid.x \"cols + 3\" is 0, not within 1 to 2147483647");
   Replacement division = parse_contract(with_replace("rows * 2", "1 / (cols + 3)"), "c.yaml").binding.replacements[0];
-  EXPECT_EQ(bind_launch(launch_of(division), division, recorded()).failure().what, "argument 5 \"1 / (cols + 3)\": division by zero");
-  Replacement block = parse_contract(with_replace("block: [128, 1, 1]", "block: [128, 128, 1]"), "c.yaml").binding.replacements[0];
+  EXPECT_EQ(bind_launch(launch_of(division), division, recorded()).failure().what,
+            "argument 5 \"1 / (cols + 3)\": division by zero");
+  Replacement block =
+      parse_contract(with_replace("block: [128, 1, 1]", "block: [128, 128, 1]"), "c.yaml").binding.replacements[0];
   EXPECT_EQ(bind_launch(launch_of(block), block, recorded()).failure().what, "a block of 16384 threads; at most 1024");
 }
 
@@ -198,11 +221,13 @@ TEST(CheckAbi, mismatches_are_named) {
             "argument 6 'scratch' is 8 bytes, parameter 6 of 'softmax_v2' at offset 40 has 4");
   EntryAbi structure = kEntry;
   structure.params[4].size = 12;
-  EXPECT_EQ(said(check_abi(&from, &launch_of(from), structure, kRecordedSlots)),
-            "argument 5 'rows * 2' is an integer of 1, 2, 4 or 8 bytes, parameter 5 of 'softmax_v2' at offset 32 has 12");
+  EXPECT_EQ(
+      said(check_abi(&from, &launch_of(from), structure, kRecordedSlots)),
+      "argument 5 'rows * 2' is an integer of 1, 2, 4 or 8 bytes, parameter 5 of 'softmax_v2' at offset 32 has 12");
   EntryAbi few = kEntry;
   few.params.pop_back();
-  EXPECT_EQ(said(check_abi(&from, &launch_of(from), few, kRecordedSlots)), "8 arguments for 'softmax_v2', which has 7 parameters");
+  EXPECT_EQ(said(check_abi(&from, &launch_of(from), few, kRecordedSlots)),
+            "8 arguments for 'softmax_v2', which has 7 parameters");
   const ParamSlot shifted[] = {{0, 8}, {8, 8}, {16, 2}, {20, 4}};
   EXPECT_EQ(said(check_abi(&from, &launch_of(from), kEntry, shifted)),
             "'cols' is 4 bytes at offset 16, which no parameter of the recorded kernel holds");
@@ -217,7 +242,8 @@ TEST(CheckAbi, values_may_lie_inside_a_recorded_struct) {
 TEST(CheckAbi, without_a_binding_the_candidate_has_the_baselines_parameters) {
   const EntryAbi same{"k", {{0, 8}, {8, 8}, {16, 4}, {20, 4}}};
   EXPECT_EQ(said(check_abi(nullptr, nullptr, same, kRecordedSlots)), "fits");
-  EXPECT_EQ(said(check_abi(nullptr, nullptr, kEntry, kRecordedSlots)), "'softmax_v2' has 8 parameters, the recorded kernel has 4");
+  EXPECT_EQ(said(check_abi(nullptr, nullptr, kEntry, kRecordedSlots)),
+            "'softmax_v2' has 8 parameters, the recorded kernel has 4");
   const EntryAbi other{"k", {{0, 8}, {8, 8}, {16, 8}, {24, 4}}};
   EXPECT_EQ(said(check_abi(nullptr, nullptr, other, kRecordedSlots)),
             "parameter 3 of 'k' has 8 bytes at offset 16, the recorded kernel's has 4 at offset 16");

@@ -70,7 +70,9 @@ TEST(Contract, the_configs_to_copy_from_are_read) {
 }
 
 TEST(Contract, a_policy_is_read_only_where_one_is_allowed) {
-  const std::string policy = "kgate: 1\nlimits:\n  sync_stall: {max_increase: 0}\n  local_bytes: {max: 1KiB}\n  occupancy: {max_regression: 7%}\n";
+  const std::string policy =
+      "kgate: 1\nlimits:\n  sync_stall: {max_increase: 0}\n  local_bytes: {max: 1KiB}\n  occupancy: {max_regression: "
+      "7%}\n";
   Contract read = parse_contract(policy, "p.yaml", true);
   EXPECT_TRUE(read.limits_only);
   ASSERT_EQ(read.limits.size(), 3u);
@@ -106,12 +108,15 @@ TEST(Contract, combinations_outside_the_constraints_are_left_out_of_a_product) {
 }
 
 TEST(Contract, equal_shapes_count_once) {
-  EXPECT_EQ(parse_contract(with("cols: 1000}", "cols: 1000}\n  - {cols: 1000, rows: 512}"), "c.yaml").shapes.size(), 7u);
+  EXPECT_EQ(parse_contract(with("cols: 1000}", "cols: 1000}\n  - {cols: 1000, rows: 512}"), "c.yaml").shapes.size(),
+            7u);
 }
 
 TEST(Contract, without_shapes_everything_is_a_number) {
   Contract contract = parse_contract(
-      "kgate: 1\nkernel: k\nparams: [{name: o, tensor: \"f32[16]\", role: out}]\nlaunch: {grid: [1, 1, 1], block: [16, 1, 1]}\n", "c.yaml");
+      "kgate: 1\nkernel: k\nparams: [{name: o, tensor: \"f32[16]\", role: out}]\nlaunch: {grid: [1, 1, 1], block: [16, "
+      "1, 1]}\n",
+      "c.yaml");
   ASSERT_EQ(contract.shapes.size(), 1u);
   EXPECT_TRUE(contract.shapes[0].empty());
   EXPECT_EQ(*contract.launch.shared.evaluate({}), 0);

@@ -87,7 +87,8 @@ TEST(Expr, what_is_no_expression_is_refused_with_its_column) {
 }
 
 TEST(Expr, nesting_and_length_are_bounded) {
-  EXPECT_EQ(parse_error(std::string(500, '(') + "1" + std::string(500, ')')), "column 65: nested deeper than 64 levels");
+  EXPECT_EQ(parse_error(std::string(500, '(') + "1" + std::string(500, ')')),
+            "column 65: nested deeper than 64 levels");
   EXPECT_EQ(parse_error(std::string(500, '-') + "1"), "column 65: nested deeper than 64 levels");
   EXPECT_EQ(parse_error(std::string(2000, '1')), "column 1: an expression of more than 1024 characters");
   std::string sum = "1";

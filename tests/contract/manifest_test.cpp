@@ -57,18 +57,23 @@ TEST(Manifest, problems_have_their_place) {
   EXPECT_EQ(problems("kgate_manifest: 1", "kgate_manifest: 3"),
             "m.yaml:1:17: kgate_manifest: version 3 of the format; this kgate reads version 1");
   EXPECT_EQ(problems("exit: 6", "exit: 64"),
-            "m.yaml:8:23: entries[0].expect.virtual.exit: 64 is not the exit code of a verdict; the codes are 0, 1, 3, 4, 5, 6 and 65");
+            "m.yaml:8:23: entries[0].expect.virtual.exit: 64 is not the exit code of a verdict; the codes are 0, 1, 3, "
+            "4, 5, 6 and 65");
   EXPECT_EQ(problems("exit: 6", "exit: 262"),
-            "m.yaml:8:23: entries[0].expect.virtual.exit: 262 is not the exit code of a verdict; the codes are 0, 1, 3, 4, 5, 6 and 65");
+            "m.yaml:8:23: entries[0].expect.virtual.exit: 262 is not the exit code of a verdict; the codes are 0, 1, "
+            "3, 4, 5, 6 and 65");
   EXPECT_EQ(problems("exit: 6", "exit: six"), "m.yaml:8:23: entries[0].expect.virtual.exit: \"six\" is not an integer");
-  EXPECT_EQ(problems("{skip: the fault is not certain there}", "{skip: true}"),
-            "m.yaml:9:19: entries[0].expect.gpu.skip: expected text; true is not text to every YAML reader; write \"true\"");
+  EXPECT_EQ(
+      problems("{skip: the fault is not certain there}", "{skip: true}"),
+      "m.yaml:9:19: entries[0].expect.gpu.skip: expected text; true is not text to every YAML reader; write \"true\"");
   EXPECT_EQ(problems("virtual: {exit: 0}", "virtul: {exit: 0}"),
             "m.yaml:13:14: entries[1].expect.virtul: unknown key in the expectation; did you mean 'virtual'?");
-  EXPECT_EQ(problems("{virtual: {exit: 0}}", "{}"), "m.yaml:13:13: entries[1].expect: expects nothing; give virtual, gpu or both");
+  EXPECT_EQ(problems("{virtual: {exit: 0}}", "{}"),
+            "m.yaml:13:13: entries[1].expect: expects nothing; give virtual, gpu or both");
   EXPECT_EQ(problems("name: good", "name: off by one"),
             "m.yaml:10:11: entries[1].name: a second entry of this name; the first stands on line 3");
-  EXPECT_EQ(problems("    candidate: good.ptx\n", ""), "m.yaml:10:5: entries[1]: the manifest entry has no 'candidate'; add it: the kernel's file");
+  EXPECT_EQ(problems("    candidate: good.ptx\n", ""),
+            "m.yaml:10:5: entries[1]: the manifest entry has no 'candidate'; add it: the kernel's file");
 }
 
 TEST(Manifest, truncated_files_do_not_crash) {

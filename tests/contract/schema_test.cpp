@@ -60,13 +60,16 @@ TEST(JsonSchema, has_every_row_of_the_table_and_no_other) {
   EXPECT_EQ(schema["properties"]["tolerance"]["properties"].size(), dtype_names().size());
 }
 
-TEST(JsonSchema, keys_that_are_not_supported_are_not_offered) { EXPECT_EQ(contract_json_schema().find("\"stream\""), std::string::npos); }
+TEST(JsonSchema, keys_that_are_not_supported_are_not_offered) {
+  EXPECT_EQ(contract_json_schema().find("\"stream\""), std::string::npos);
+}
 
 TEST(JsonSchema, bounds_have_the_unit_of_their_metric) {
   Json limits = Json::parse(contract_json_schema())["properties"]["limits"]["properties"];
   EXPECT_EQ(limits["registers"]["properties"]["max"]["type"], "integer");
   EXPECT_NE(limits["spill_bytes"]["properties"]["max"]["pattern"].get<std::string>().find("KiB"), std::string::npos);
-  EXPECT_NE(limits["sync_stall"]["properties"]["max_increase"]["pattern"].get<std::string>().find("us"), std::string::npos);
+  EXPECT_NE(limits["sync_stall"]["properties"]["max_increase"]["pattern"].get<std::string>().find("us"),
+            std::string::npos);
   EXPECT_NE(limits["occupancy"]["properties"]["max"]["pattern"].get<std::string>().find("%"), std::string::npos);
 }
 

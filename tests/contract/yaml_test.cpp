@@ -1,6 +1,6 @@
-#include "contract/yaml_schema.h"
-
 #include <gtest/gtest.h>
+
+#include "contract/yaml_schema.h"
 
 namespace kgate::yaml {
 
@@ -44,7 +44,10 @@ TEST(YamlParse, nodes_have_positions_and_paths) {
 
 TEST(YamlParse, a_byte_order_mark_and_windows_line_ends_are_read) {
   Problems problems("f.yaml");
-  Node root = parse("\xef\xbb\xbf" "a: 1\r\nb: 2\r\n", problems);
+  Node root = parse(
+      "\xef\xbb\xbf"
+      "a: 1\r\nb: 2\r\n",
+      problems);
   EXPECT_EQ(said(problems), "");
   EXPECT_EQ(root.find("b")->text, "2");
   EXPECT_EQ(root.find("a")->position.column, 4);
@@ -68,7 +71,8 @@ TEST(YamlParse, aliases_anchors_and_tags_are_refused) {
 }
 
 TEST(YamlParse, a_second_document_is_refused) {
-  EXPECT_EQ(parse_problems("---\na: 1\n---\nb: 2\n"), "f.yaml:3:1: a second document in the file; keep one document a file");
+  EXPECT_EQ(parse_problems("---\na: 1\n---\nb: 2\n"),
+            "f.yaml:3:1: a second document in the file; keep one document a file");
   EXPECT_EQ(parse_problems("---\na: 1\n...\n"), "");
 }
 
@@ -79,12 +83,17 @@ TEST(YamlParse, empty_files_are_refused) {
 
 TEST(YamlParse, what_is_no_text_is_refused) {
   EXPECT_EQ(parse_problems(std::string("a: 1\nb: \0\n", 10)), "f.yaml:2:4: not a text file: byte 0x00 at offset 8");
-  EXPECT_EQ(parse_problems("\x7f" "ELF"), "f.yaml:1:1: not a text file: byte 0x7f at offset 0");
+  EXPECT_EQ(parse_problems("\x7f"
+                           "ELF"),
+            "f.yaml:1:1: not a text file: byte 0x7f at offset 0");
   EXPECT_EQ(parse_problems("a: \xff\n"), "f.yaml:1:4: not a text file: byte 0xff at offset 3");
   EXPECT_EQ(parse_problems("a: \xc0\xaf\n"), "f.yaml:1:4: not a text file: byte 0xc0 at offset 3");
   EXPECT_EQ(parse_problems("a: \xed\xa0\x80\n"), "f.yaml:1:4: not a text file: byte 0xed at offset 3");
   EXPECT_EQ(parse_problems("a: \xe2\x82"), "f.yaml:1:4: not a text file: byte 0xe2 at offset 3");
-  EXPECT_EQ(parse_problems(std::string("\xff\xfe" "a\0", 4)), "f.yaml:1:1: not a text file: byte 0xff at offset 0");
+  EXPECT_EQ(parse_problems(std::string("\xff\xfe"
+                                       "a\0",
+                                       4)),
+            "f.yaml:1:1: not a text file: byte 0xff at offset 0");
   EXPECT_EQ(parse_problems("a: \xc3\xa9\n"), "");
 }
 
@@ -138,7 +147,8 @@ TEST(Problems, are_sorted_deduplicated_and_counted) {
 
 TEST(YamlFields, values_are_typed_and_unknown_keys_are_named) {
   Problems problems("f.yaml");
-  Node root = parse("count: 5\nname: \"on\"\nrate: 2000/s\nmargin: 5%\nfloor: 2us\nsize: 1KiB\nreal: 1e-3\nflag: true\n", problems);
+  Node root = parse(
+      "count: 5\nname: \"on\"\nrate: 2000/s\nmargin: 5%\nfloor: 2us\nsize: 1KiB\nreal: 1e-3\nflag: true\n", problems);
   Fields fields(root, problems, "workload");
   EXPECT_EQ(fields.integer("count"), 5);
   EXPECT_EQ(fields.string("name"), "on");
