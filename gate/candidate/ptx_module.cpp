@@ -501,7 +501,8 @@ Result<Module> parse(std::string_view text, std::vector<Diagnostic>* diagnostics
   if (diagnostics) diagnostics->insert(diagnostics->end(), found.begin(), found.end());
   std::string what = sanitize(found[0].what, 300);
   if (found.size() > 1) {
-    what += " (and " + std::to_string(found.size() - 1) + (cursor.too_many() ? " or more" : "") + " other errors)";
+    what += " (and " + std::to_string(found.size() - 1) + (cursor.too_many() ? " or more" : "") +
+            (found.size() == 2 ? " other error)" : " other errors)");
   }
   return Failure{what, "line " + std::to_string(found[0].line), ""};
 }

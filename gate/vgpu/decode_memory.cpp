@@ -95,7 +95,9 @@ void Decoder::load_store(const S& s, Insn& out, bool store) {
   }
   uint32_t element = type_size(type);
   if (type == Type::none || type == Type::pred || element > 8) throw Unsupported{"'" + s.opcode + "' of this type"};
-  const O &memory = s.operands[store ? 0 : 1], &data = s.operands[store ? 1 : 0];
+  const O &memory = s.operands[store ? 0 : 1], &written = s.operands[store ? 1 : 0];
+  bool single = written.kind == Kind::vector && written.items.size() == 1;  // {%r1}: Triton's inline assembly
+  const O& data = single ? written.items[0] : written;
   address(memory, out);
   const O& base = memory.items[0];
   bool frame = base.kind == Kind::variable || base.kind == Kind::param;

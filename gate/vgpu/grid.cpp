@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kDefaultBudget = uint64_t{1} << 31;
 constexpr uint32_t kRotateAfter = 4096;   // backward branches of one split while others wait
-constexpr int kPassesPerTurn = 16;        // quanta of a CTA before the next one gets its turn
+constexpr int kPassesPerTurn = 2;         // quanta of a CTA before the next one gets its turn
 constexpr size_t kMostResident = 64;
 
 void merge_splits(Warp& warp) {
@@ -209,6 +209,43 @@ void start_cta(Launch& launch, Cta& cta, uint64_t number) {
   }
 }
 
+uint64_t fingerprint(const Cta& cta, const Code& code) {
+  uint64_t hash = 1469598103934665603u;
+  auto mix = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u, hash ^= hash >> 29; };
+  const std::byte* registers = cta.registers.get()->bytes;
+  for (size_t at = 0; at < size_t{code.register_bytes} * cta.warps.size(); at += 8) {
+    uint64_t word;
+    std::memcpy(&word, registers + at, 8);
+    mix(word);
+  }
+  for (const Warp& warp : cta.warps) {
+    for (int i = 0; i < warp.split_count; ++i) {
+      mix(reinterpret_cast<uintptr_t>(warp.splits[i].ip));
+      mix(warp.splits[i].mask);
+    }
+  }
+  return hash;
+}
+
+// True when since its last turn nothing has changed: not its registers, and no memory or barrier anywhere.
+bool repeats_itself(Cta& cta, const Launch& launch) {
+  uint64_t now = fingerprint(cta, *launch.code);
+  bool same = cta.fingerprint == now && cta.changes == launch.changes;
+  cta.fingerprint = now;
+  cta.changes = launch.changes;
+  return same;
+}
+
+void report_endless(Cta& cta) {
+  for (Warp& warp : cta.warps) {
+    if (warp.alive() == 0 || warp.at_barrier) continue;
+    const Split& split = warp.splits[warp.running < warp.split_count ? warp.running : 0];
+    warp.fault(FaultKind::budget_exhausted, split.ip, static_cast<uint32_t>(std::countr_zero(split.mask)),
+               "an endless loop: neither registers nor memory change any more; " + describe_waits(cta));
+    return;
+  }
+}
+
 }  // namespace
 
 LaunchOutcome run_grid(const Code& code, const LaunchRequest& request, std::vector<DeviceMemory::Range> ranges) {
@@ -221,6 +258,7 @@ LaunchOutcome run_grid(const Code& code, const LaunchRequest& request, std::vect
   launch.budget = request.instruction_budget ? request.instruction_budget : kDefaultBudget;
   uint64_t total = request.grid.count(), next = 0;
   std::list<Cta> resident, idle;
+  size_t repeating = 0;  // turns in a row in which nothing changed
   while ((next < total || !resident.empty()) && !launch.fault) {
     bool admit = next < total && resident.size() < kMostResident;
     if (admit) {
@@ -231,7 +269,10 @@ LaunchOutcome run_grid(const Code& code, const LaunchRequest& request, std::vect
       resident.splice(resident.end(), resident, resident.begin());
     }
     auto turn = std::prev(resident.end());
-    if (run_cta(launch, *turn) == Progress::done) idle.splice(idle.end(), resident, turn);
+    Progress progress = run_cta(launch, *turn);
+    if (progress == Progress::done) idle.splice(idle.end(), resident, turn);
+    repeating = progress == Progress::turn_over && repeats_itself(*turn, launch) ? repeating + 1 : 0;
+    if (repeating > resident.size()) report_endless(*turn);
   }
   return {launch.counters, std::move(launch.fault)};
 }

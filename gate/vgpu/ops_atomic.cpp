@@ -22,6 +22,7 @@ const Insn* atomic(std::byte* regs, const Insn* ip, uint32_t mask, Warp& warp) {
     T old;
     std::memcpy(&old, at, sizeof(T));
     T value = F(old, lanes<T>(regs, ip->b)[l], ip->c ? lanes<T>(regs, ip->c)[l] : T());
+    warp.launch->changes += std::memcmp(&old, &value, sizeof(T)) != 0;
     std::memcpy(at, &value, sizeof(T));
     if (ip->d) lanes<T>(regs, ip->d)[l] = old;
   }

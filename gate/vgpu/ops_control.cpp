@@ -18,9 +18,8 @@ const Insn* branch(std::byte*, const Insn* ip, uint32_t mask, Warp& warp) {
     return ip + 1;
   }
   if (!before(ip, ip->target)) {
-    ++warp.spins;
     if (warp.launch->counters.warp_instructions > warp.launch->budget) return warp.jump(ip, ip->target);
-    warp.quantum_over |= (warp.spins & 0xffff) == 0;
+    warp.went_back();
   }
   return warp.diverge(ip->target, mask, ip + 1, warp.active & ~mask);
 }
@@ -46,8 +45,7 @@ const Insn* scatter(const Insn* ip, uint32_t mask, Warp& warp, F target_of) {
   }
   if (groups > 1) ++warp.launch->counters.divergent_branches;
   if (back) {
-    ++warp.spins;
-    warp.quantum_over |= (warp.spins & 0xffff) == 0;
+    warp.went_back();
     if (warp.launch->counters.warp_instructions > warp.launch->budget) {
       return warp.fault(FaultKind::budget_exhausted, ip, first_lane(mask), "the launch ran out of its budget of instructions here");
     }
@@ -106,6 +104,7 @@ const Insn* come_back(std::byte* regs, const Insn* ip, uint32_t mask, Warp& warp
 
 const Insn* barrier(std::byte*, const Insn* ip, uint32_t mask, Warp& warp) {
   ++warp.effects;
+  ++warp.launch->changes;
   return warp.park(ip, mask, Wait::barrier);
 }
 

@@ -54,6 +54,7 @@ const Insn* store(std::byte* regs, const Insn* ip, uint32_t mask, Warp& warp) {
   uint32_t count = ip->flags & kElements, bytes = count * sizeof(T), width = ip->flags >> kWidthShift;
   Access access;
   ++warp.effects;
+  ++warp.launch->changes;
   if (!locate(warp, ip, mask, bytes, AccessKind::store, access)) return kYield;
   if (count == 1 && access.contiguous && width == sizeof(T)) {
     std::memcpy(access.at[0], regs + ip->d, 32 * sizeof(T));
@@ -104,6 +105,7 @@ const Insn* copy_async(std::byte* regs, const Insn* ip, uint32_t mask, Warp& war
   }
   Access from, to;
   ++warp.effects;
+  ++warp.launch->changes;
   if (!locate_as(warp, ip, target, mask, bytes, AccessKind::store, to)) return kYield;
   if (reading != 0 && !locate_as(warp, ip, source, reading, bytes, AccessKind::load, from)) return kYield;
   if (from.contiguous) spread(from, bytes);

@@ -53,16 +53,23 @@ const Insn* Warp::jump(const Insn* ip, const Insn* target) {
   count_to(ip + 1);
   run_start = target;
   if (before(ip, target)) return target;
-  ++spins;
+  bool over = went_back();
   if (launch->counters.warp_instructions > launch->budget) {
     return fault(FaultKind::budget_exhausted, ip, static_cast<uint32_t>(std::countr_zero(active)),
                  "the launch ran " + std::to_string(launch->counters.warp_instructions) +
                      " warp instructions without an end; it loops here");
   }
-  if (split_count == 1 && (spins & 0xffff) != 0) return target;
+  if (split_count == 1 && !over) return target;
   splits[running].ip = target;
-  quantum_over = split_count == 1 || (spins & 0xffff) == 0;
   return kYield;
+}
+
+bool Warp::went_back() {
+  constexpr uint32_t kQuantum = 1u << 14;
+  ++spins;
+  bool over = ++backward % kQuantum == 0;
+  quantum_over |= over;
+  return over;
 }
 
 const Insn* Warp::fault(FaultKind kind, const Insn* ip, uint32_t lane, std::string message, uint64_t address) {

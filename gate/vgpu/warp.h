@@ -119,11 +119,13 @@ struct Warp {
   bool favour_running = false;     // anti-livelock: stay with a split that does not have the lowest pc
   bool quantum_over = false;
   bool at_barrier = false;
-  uint32_t spins = 0;              // backward branches since the last rotation
-  uint64_t effects = 0;            // stores, atomics, collectives
+  uint32_t spins = 0;              // backward branches since the last rotation between splits
+  uint32_t backward = 0;           // all backward branches
+  uint64_t effects = 0;            // stores, atomics, barriers, collectives: what a thread does besides looking
   const Insn* run_start = nullptr; // first instruction not yet counted
   Split splits[32];
 
+  bool went_back();                // counts a backward branch: true when the warp's quantum is over
   uint32_t alive() const { return present & ~exited; }
   void count_to(const Insn* end);  // adds [run_start, end) to the counters
   const Insn* park(const Insn* ip, uint32_t mask, Wait wait);
@@ -153,6 +155,7 @@ struct Cta {
   std::vector<std::byte> shared;
   Barrier barriers[16];
   uint32_t live_warps = 0;
+  uint64_t fingerprint = 0, changes = 0;  // of the registers, and Launch::changes, when its last turn ended
 };
 
 struct Launch {
@@ -164,8 +167,8 @@ struct Launch {
   Counters counters;
   std::optional<Fault> fault;
   uint64_t budget = 0;
-  uint64_t clock_base = 0;
   uint64_t ignored_prints = 0;
+  uint64_t changes = 0;        // of memory or barriers: while it stands still, a loop that repeats its registers never ends
 
   // The allocation that holds [address, address + bytes), or null. `hint` remembers.
   const DeviceMemory::Range* find(uint64_t address, uint64_t bytes, uint32_t& hint) const;
