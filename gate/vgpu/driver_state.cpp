@@ -47,7 +47,12 @@ CUcontext State::create_context(unsigned flags) {
       return nullptr;
     }
     settings = *read;
-    memory = std::make_unique<DeviceMemory>(settings.memory);
+    try {
+      memory = std::make_unique<DeviceMemory>(settings.memory);
+    } catch (const Error& error) {
+      record_fault(*this, CUDA_ERROR_INVALID_VALUE, "settings", error.what());
+      return nullptr;
+    }
   }
   auto context = std::make_unique<Context>();
   context->id = next_context++;

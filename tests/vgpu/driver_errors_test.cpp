@@ -234,6 +234,14 @@ TEST(VirtualDriverErrors, bad_settings_end_the_start) {
   }
 }
 
+TEST(VirtualDriverErrors, more_memory_than_addresses_is_a_reason) {
+  ScopedEnv env("KGATE_VGPU_MEMORY", "1000000G");
+  auto driver = open_virtual();
+  GpuError error = error_of([&] { driver->initialise(0); });
+  EXPECT_EQ(error.code, gpu::CUDA_ERROR_INVALID_VALUE);
+  EXPECT_NE(error.detail.find("reserve"), std::string::npos) << error.text;
+}
+
 TEST(VirtualDriverErrors, there_is_one_device) {
   auto driver = open_virtual();
   try {
