@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/replay_run.h"
+#include "precheck/cases.h"
 #include "precheck/precheck.h"
 #include "replay/substitute.h"
 #include "support/fd.h"
@@ -107,6 +108,18 @@ void note_facts(Gate& gate) {
   if (gate.workload) facts["workload_sha256"] = gate.workload->sha256;
 }
 
+// Can the candidate be launched as the contract and its binding say? Settled before anything runs.
+void check_binding(Gate& gate) {
+  try {
+    (void)numeric_workload(gate.contract, *gate.candidate, Subject::candidate, make_cases(gate.contract, gate.seed), 0, 1);
+  } catch (const Error& error) {
+    if (error.code() != Exit::bad_input) throw;
+    std::string where = error.failure().where.empty() ? gate.contract.path.string() : error.failure().where;
+    std::string hint = error.failure().hint.empty() ? "" : "; " + error.failure().hint;
+    gate.verdict.findings.push_back({"param_mismatch", "binding", error.failure().what + hint, where, Exit::bad_input});
+  }
+}
+
 PrecheckResult precheck(Gate& gate) {
   PrecheckResult result;
   const Prepared* baseline = gate.baseline ? &*gate.baseline : nullptr;
@@ -138,6 +151,7 @@ const char* verdict_word(Exit exit) {
     case Exit::pass: return "PASS";
     case Exit::regression: return "FAIL";
     case Exit::broken: return "BROKEN";
+    case Exit::bad_input: return "REFUSED";
     default: return "INCONCLUSIVE";  // undecided, no baseline, or an environment that is not fit to decide
   }
 }
@@ -212,6 +226,7 @@ Verdict run_gate(const GateRequest& request) {
   prepare_kernels(gate);
   std::string hash = gate.candidate->source.sha256;
   gate.seed = request.seed.value_or(hash.size() >= 8 ? std::stoull(hash.substr(0, 8), nullptr, 16) : 1);
+  if (exit_of(gate.verdict.findings) == Exit::pass) check_binding(gate);
   if (exit_of(gate.verdict.findings) != Exit::pass) return conclude(gate);
 
   PrecheckResult checked = precheck(gate);

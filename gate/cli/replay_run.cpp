@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -51,7 +52,7 @@ class Replayer {
     verdict_.findings.insert(verdict_.findings.end(), result_.findings.begin(), result_.findings.end());
     verdict_.metrics = result_.metrics;
     verdict_.deciding = result_.deciding;
-    verdict_.classes = class_times(*store_);
+    if (!is_virtual()) verdict_.classes = labelled(class_times(*store_));
     finish();
   }
 
@@ -150,7 +151,26 @@ class Replayer {
     input.limits = request_.limits;
     input.health = store_->health();
     input.alpha = alpha;
+    input.virtual_device = is_virtual();
     result_ = judge(input);
+  }
+
+  // Grid and block are often the same for all; the scalars of the launch tell the shapes apart.
+  std::vector<ClassTime> labelled(std::vector<ClassTime> classes) const {
+    for (auto& c : classes) {
+      const LaunchSpec& launch = request_.workload->launches[c.launch];
+      std::string scalars;
+      for (auto [offset, size] : request_.workload->kernels[launch.kernel].params) {
+        bool address = std::any_of(launch.relocations.begin(), launch.relocations.end(),
+                                   [at = offset](const Relocation& r) { return r.param_offset == at; });
+        if (address || size > 8 || offset + size > launch.params.size()) continue;
+        int64_t value = 0;
+        std::memcpy(&value, launch.params.data() + offset, size);
+        scalars += fmt::format("{}{}", scalars.empty() ? "" : ", ", value);
+      }
+      if (!scalars.empty()) c.label += fmt::format(" ({})", scalars);
+    }
+    return classes;
   }
 
   void finish() {

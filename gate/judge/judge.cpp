@@ -127,7 +127,8 @@ void judge_exact(MetricVerdict& verdict) {
   bool past = lower_is_worse ? *verdict.candidate < (verdict.baseline ? 2 * *verdict.baseline - *bound : *bound)
                              : *verdict.candidate > *bound + 1e-9 * std::fabs(*bound);
   verdict.outcome = past ? Outcome::fail : Outcome::pass;
-  verdict.label = past ? "past the limit" : *verdict.candidate == verdict.baseline.value_or(*verdict.candidate) ? "equal" : "within the limit";
+  double before = verdict.baseline.value_or(*verdict.candidate);
+  verdict.label = past ? "past the limit" : *verdict.candidate == before ? "equal" : *verdict.candidate < before ? "less" : "within the limit";
 }
 
 // An exact count that is not the same in every round is worth a warning: something in the run was not deterministic.
@@ -185,6 +186,8 @@ MetricVerdict judge_one(const JudgeInput& input, const EffectiveLimit& limit, co
 void add_shown(const JudgeInput& input, std::vector<MetricVerdict>& verdicts) {
   for (const auto& metric : kMetrics) {
     std::string id(metric.id);
+    bool host_time = metric.source == MetricSource::timing && metric.cls != MetricClass::exact;
+    if (input.virtual_device && host_time) continue;
     if (std::any_of(verdicts.begin(), verdicts.end(), [&](const auto& v) { return v.id == id; })) continue;
     MetricVerdict verdict;
     verdict.id = id;

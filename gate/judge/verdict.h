@@ -82,6 +82,7 @@ struct JudgeInput {
   Scope scope = Scope::full;
   double alpha = 0.05 / 3;
   bool has_baseline = true;
+  bool virtual_device = false;                // its times are the host's: they are left out of the verdict
 };
 struct JudgeResult {
   Outcome outcome = Outcome::inconclusive;

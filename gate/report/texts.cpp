@@ -66,6 +66,7 @@ std::string next_step(const Verdict& verdict) {
     }
     case Exit::no_baseline: return "Name a baseline in the contract (`baseline:`), or use absolute limits.";
     case Exit::environment: return "Mend the environment (kgate doctor says what works here), or narrow the question with --scope.";
+    case Exit::bad_input: return "Mend the contract or the candidate: they do not fit together, and nothing was run.";
     case Exit::broken: return "Mend the candidate; the finding above repeats with the command below.";
     default: return "See the error above.";
   }
