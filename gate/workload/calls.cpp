@@ -24,7 +24,8 @@ std::vector<Call> CallExpander::expand(const Node& request, uint32_t thread, con
   too_many_ = false;
   rounds_ = 0;
   expand_list(request, names);
-  if (too_many_) scene_.problems.add(request, fmt::format("a request of more than {} calls or rounds of repeat", kMaxRequestCalls));
+  if (too_many_)
+    scene_.problems.add(request, fmt::format("a request of more than {} calls or rounds of repeat", kMaxRequestCalls));
   return std::move(calls_);
 }
 

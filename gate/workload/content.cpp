@@ -45,6 +45,24 @@ float to_tf32(double value) {
   return std::bit_cast<float>(bits & ~uint32_t{0x1fff});
 }
 
+// Round to nearest even into a narrow format, by adding to the double's bits where the result is normal and cannot
+// overflow; support/'s conversions, which take every value and are ten times slower, do the rest.
+template <int kFraction, int kBias, int kMaxExponent, auto kEveryValue>
+auto narrow(double value) {
+  using Bits = decltype(kEveryValue(value));
+  const uint64_t bits = std::bit_cast<uint64_t>(value), sign = bits >> 63;
+  uint64_t magnitude = bits & ~(uint64_t{1} << 63);
+  const int exponent = static_cast<int>(magnitude >> 52) - 1023;
+  if (exponent < 1 - kBias || exponent >= kMaxExponent) return kEveryValue(value);
+  constexpr int kDropped = 52 - kFraction;
+  magnitude += (uint64_t{1} << (kDropped - 1)) - 1 + ((magnitude >> kDropped) & 1);
+  const uint64_t shifted = (magnitude >> kDropped) - (uint64_t{1023 - kBias} << kFraction);
+  return static_cast<Bits>(sign << (8 * sizeof(Bits) - 1) | shifted);
+}
+
+uint8_t every_e4m3(double value) { return float_to_e4m3(static_cast<float>(value)); }
+uint8_t every_e5m2(double value) { return float_to_e5m2(static_cast<float>(value)); }
+
 void fill_random(const ContentRandom& random, std::span<std::byte> out) {
   const std::string_view dtype = random.dtype;
   const double low = random.low, width = random.high - random.low;
@@ -52,12 +70,14 @@ void fill_random(const ContentRandom& random, std::span<std::byte> out) {
   if (dtype == "f64") return fill_elements<double>(out, real);
   if (dtype == "f32") return fill_elements<float>(out, [&](size_t i) { return static_cast<float>(real(i)); });
   if (dtype == "tf32") return fill_elements<float>(out, [&](size_t i) { return to_tf32(real(i)); });
-  if (dtype == "f16") return fill_elements<uint16_t>(out, [&](size_t i) { return double_to_f16(real(i)); });
-  if (dtype == "bf16") return fill_elements<uint16_t>(out, [&](size_t i) { return double_to_bf16(real(i)); });
+  if (dtype == "f16")
+    return fill_elements<uint16_t>(out, [&](size_t i) { return narrow<10, 15, 15, double_to_f16>(real(i)); });
+  if (dtype == "bf16")
+    return fill_elements<uint16_t>(out, [&](size_t i) { return narrow<7, 127, 127, double_to_bf16>(real(i)); });
   if (dtype == "e4m3")
-    return fill_elements<uint8_t>(out, [&](size_t i) { return float_to_e4m3(static_cast<float>(real(i))); });
+    return fill_elements<uint8_t>(out, [&](size_t i) { return narrow<3, 7, 8, every_e4m3>(real(i)); });
   if (dtype == "e5m2")
-    return fill_elements<uint8_t>(out, [&](size_t i) { return float_to_e5m2(static_cast<float>(real(i))); });
+    return fill_elements<uint8_t>(out, [&](size_t i) { return narrow<2, 15, 15, every_e5m2>(real(i)); });
   if (dtype == "i8") return fill_integers<int8_t>(random, out);
   if (dtype == "i16") return fill_integers<int16_t>(random, out);
   if (dtype == "i32") return fill_integers<int32_t>(random, out);

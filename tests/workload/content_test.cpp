@@ -74,6 +74,24 @@ TEST(Content, narrow_floats_hold_values_of_their_format) {
   for (uint32_t bits : made<uint32_t>(ContentRandom{"tf32", -3, 3, 5}, 1000)) ASSERT_EQ(bits & 0x1fff, 0u);
 }
 
+// The fast path of narrow formats rounds as the reference conversions do, over normal, subnormal and overflowing
+// values.
+TEST(Content, narrow_floats_are_rounded_as_everywhere_else) {
+  for (double top : {1e-7, 1e-3, 1.0, 300.0, 448.0, 57344.0, 65504.0}) {
+    const auto reals = made<double>(ContentRandom{"f64", -top, top, 9}, 20'000);
+    const auto f16 = made<uint16_t>(ContentRandom{"f16", -top, top, 9}, 20'000);
+    const auto bf16 = made<uint16_t>(ContentRandom{"bf16", -top, top, 9}, 20'000);
+    const auto e4m3 = made<uint8_t>(ContentRandom{"e4m3", -top, top, 9}, 20'000);
+    const auto e5m2 = made<uint8_t>(ContentRandom{"e5m2", -top, top, 9}, 20'000);
+    for (size_t i = 0; i < reals.size(); ++i) {
+      ASSERT_EQ(f16[i], double_to_f16(reals[i])) << reals[i];
+      ASSERT_EQ(bf16[i], double_to_bf16(reals[i])) << reals[i];
+      ASSERT_EQ(e4m3[i], float_to_e4m3(static_cast<float>(reals[i]))) << reals[i];
+      ASSERT_EQ(e5m2[i], float_to_e5m2(static_cast<float>(reals[i]))) << reals[i];
+    }
+  }
+}
+
 TEST(Content, integers_reach_both_ends) {
   bool low = false, high = false;
   for (int8_t v : made<int8_t>(ContentRandom{"i8", -3, 3, 1}, 1000)) {
