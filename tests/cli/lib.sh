@@ -60,7 +60,7 @@ expect_refusal() {
 # run_as_nobody COMMAND...: without any right, in a folder that everyone may enter. Skips where this user cannot do so.
 run_as_nobody() {
   _can_be_nobody || { echo "    skipped: needs root and setpriv"; exit 77; }
-  chmod -R a+rX "$work"
+  chmod a+rx "$work" .
   run setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all "$@"
 }
 _can_be_nobody() {
