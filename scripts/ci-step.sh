@@ -7,6 +7,9 @@ if [ -z "$candidate" ] || [ -z "$contract" ]; then
   echo "error: the step needs a candidate and a contract (inputs candidate and contract, or KGATE_IN_CANDIDATE and KGATE_IN_CONTRACT)" >&2
   exit 64
 fi
+case $out in
+  *[$'\r\n']*) echo "error: the name of the output folder has a line end in it" >&2; exit 64 ;;
+esac
 arguments=(check --device "${KGATE_IN_DEVICE:-auto}" --scope "${KGATE_IN_SCOPE:-full}" --out "$out" --contract "$contract")
 [ -n "${KGATE_IN_TIER:-}" ] && arguments+=(--require-tier "$KGATE_IN_TIER")
 
@@ -19,7 +22,7 @@ fi
 rm -f "$out/verdict.json" "$out/verdict.md"
 "${KGATE_IN_PROGRAM:-kgate}" "${arguments[@]}" -- "$candidate"
 code=$?
-[ -n "$guard" ] && echo "::$guard::"
+[ -n "$guard" ] && printf '\n::%s::\n' "$guard"  # obeyed at the start of a line only
 
 verdict="no verdict"
 case $code in
