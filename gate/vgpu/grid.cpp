@@ -49,9 +49,13 @@ bool pick(Warp& warp) {
     bool after = last && before(last, warp.splits[i].ip);
     if (after && (next < 0 || before(warp.splits[i].ip, warp.splits[next].ip))) next = i;
   }
+  if (lowest < 0) {
+    warp.running = 0;
+    return false;
+  }
   warp.favour_running = rotate && !warp.favour_running && next >= 0;
   warp.running = warp.favour_running ? next : lowest;
-  return lowest >= 0;
+  return true;
 }
 
 // Runs the chosen split until it yields or meets another one.
