@@ -26,7 +26,7 @@ constexpr Default kDefaults[] = {
     {"kernel_time.p50", 0.05, 0, false},
     {"kernel_time.p99", 0.05, 0, false},
     {"service.p99", 0.10, 0, false},       // closed arrivals
-    {"response.p99", 0.15, 0, false},      // external arrivals
+    {"response.p99", 0.20, 0, false},      // external arrivals
     {"sync_stall", 0.10, 2000, false},
     {"sync_count", 0, 0, false},
     {"alloc_count", 0, 0, false},

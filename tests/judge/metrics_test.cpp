@@ -37,8 +37,12 @@ TEST(MetricTable, ids_are_unique_and_quantile_ids_carry_their_quantile) {
   std::set<std::string_view> ids;
   for (const auto& metric : kMetrics) {
     EXPECT_TRUE(ids.insert(metric.id).second) << metric.id;
-    if (metric.id.ends_with("p99")) EXPECT_EQ(metric.quantile, 0.99) << metric.id;
-    if (metric.id.ends_with("p50")) EXPECT_EQ(metric.quantile, 0.50) << metric.id;
+    if (metric.id.ends_with("p99")) {
+      EXPECT_EQ(metric.quantile, 0.99) << metric.id;
+    }
+    if (metric.id.ends_with("p50")) {
+      EXPECT_EQ(metric.quantile, 0.50) << metric.id;
+    }
   }
   EXPECT_EQ(find_metric("no.such"), nullptr);
 }

@@ -60,7 +60,7 @@ TEST(Json, has_the_documented_keys_and_never_a_nan) {
 TEST(Json, survives_bytes_that_are_not_utf8) {
   Verdict verdict = regression();
   verdict.findings[0].text = "\xff\xfe";
-  EXPECT_NO_THROW((void)nlohmann::json::parse(render_json(verdict)));
+  EXPECT_TRUE(nlohmann::json::accept(render_json(verdict)));
 }
 
 TEST(Markdown, puts_the_verdict_first_and_escapes_untrusted_text) {
