@@ -21,8 +21,8 @@ bad=0
 for folder in "${!allowed[@]}"; do
   [ -d "$folder" ] || continue
   while IFS=: read -r file line text; do
-    included=$(sed -n 's/^#include "\([^"]*\)".*/\1/p' <<<"$text")
-    [ -n "$included" ] || continue
+    [[ $text =~ ^#include\ \"([^\"]*)\" ]] || continue
+    included=${BASH_REMATCH[1]}
     [[ $included == */* ]] || continue
     ok=0
     for permitted in ${allowed[$folder]}; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# dist/kgate: a relocatable tree that needs only glibc at run time. Usage: make-dist.sh BUILD_DIR
+# dist/kgate: a relocatable tree that needs only glibc at run time. Usage: make-dist.sh BUILD_DIR [DESTINATION]
 set -euo pipefail
 build=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
-dist=$root/dist/kgate
+dist=${2:-$root/dist/kgate}
 rm -rf "$dist"
 mkdir -p "$dist"/{bin,lib,probes,scripts,tests}
 install -m 755 "$build"/bin/kgate "$build"/bin/kgate-worker "$build"/bin/kgate-compile "$dist/bin/"
@@ -12,8 +12,8 @@ strip --strip-debug "$dist"/bin/* "$dist"/lib/libkgate_vgpu.so   # symbols stay:
 find "$build" -name '*.bpf.o' -exec install -m 644 {} "$dist/probes/" \;
 cp -r "$root/workloads" "$root/configs" "$dist/"
 cp -r "$root/tests/corpus" "$root/tests/gpu" "$dist/tests/"
-install -m 755 "$root/scripts/demo.sh" "$dist/scripts/"
-cp "$root/LICENSE" "$root/README.md" "$dist/"
+install -m 755 "$root/scripts/demo.sh" "$root/scripts/ci-step.sh" "$dist/scripts/"
+cp -r "$root/docs" "$root/LICENSE" "$root/README.md" "$dist/"
 allowed='linux-vdso|libc\.so|libm\.so|libdl\.so|libpthread\.so|librt\.so|ld-linux'
 for file in "$dist"/bin/* "$dist"/lib/*; do
   if ldd "$file" 2>/dev/null | grep -vE "$allowed" | grep -q '=>'; then

@@ -1,4 +1,4 @@
-// The schema of a trace file. docs/formats-trace.md lists its columns for people.
+// The schema of a trace file. docs/formats.md lists its columns for people.
 #pragma once
 
 #include "support/error.h"

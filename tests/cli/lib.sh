@@ -70,7 +70,7 @@ _can_be_nobody() {
 
 # 0: all hold, 1: one does not, 77: none failed and none could be tried.
 run_behaviours() {
-  local name failed=0 passed=0 skipped=0 names
+  local name failed=0 passed=0 skipped=0 names begin
   work=$(mktemp -d "${TMPDIR:-/tmp}/kgate-cli.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   chmod 755 "$work"
@@ -78,9 +78,10 @@ run_behaviours() {
   [ -n "$names" ] || { echo "no behaviours in $0"; exit 1; }
   for name in $names; do
     mkdir -p "$work/$name"
+    begin=$SECONDS
     (cd "$work/$name" && "$name")
     case $? in
-      0) echo "ok      $name"; passed=$((passed + 1)) ;;
+      0) echo "ok      $name ($((SECONDS - begin)) s)"; passed=$((passed + 1)) ;;
       77) echo "skipped $name"; skipped=$((skipped + 1)) ;;
       *) echo "FAILED  $name"; failed=$((failed + 1)) ;;
     esac
