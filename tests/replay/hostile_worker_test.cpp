@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "sample.h"
+#include "support/process.h"
 
 namespace kgate {
 namespace {
@@ -172,6 +173,16 @@ TEST_F(HostileWorker, a_fault_counts_even_when_nothing_follows_it) {
   ASSERT_TRUE(outcome.fault);
   EXPECT_EQ(outcome.fault->request, 3u);
   EXPECT_EQ(outcome.fault->code, 700);
+}
+
+// In a process of its own, because an interrupt is never taken back.
+TEST_F(HostileWorker, an_interrupt_ends_the_wait_at_once) {
+  auto interrupted_run = [&] {
+    install_interrupt_handler();
+    auto outcome = with(kReady + "kill -INT $PPID\nsleep 1000\n");
+    std::_Exit(outcome.end == WorkerEnd::hung && outcome.detail == "interrupted" ? 0 : 1);
+  };
+  EXPECT_EXIT(interrupted_run(), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(HostileWorker, shared_memory_cannot_be_truncated) {
