@@ -108,15 +108,18 @@ void note_facts(Gate& gate) {
   if (gate.workload) facts["workload_sha256"] = gate.workload->sha256;
 }
 
-// Can the candidate be launched as the contract and its binding say? Settled before anything runs.
+// Can the candidate be launched in every shape, as the contract and its binding say? Settled before anything runs.
 void check_binding(Gate& gate) {
-  try {
-    (void)numeric_workload(gate.contract, *gate.candidate, Subject::candidate, make_cases(gate.contract, gate.seed), 0, 1);
-  } catch (const Error& error) {
-    if (error.code() != Exit::bad_input) throw;
-    std::string where = error.failure().where.empty() ? gate.contract.path.string() : error.failure().where;
-    std::string hint = error.failure().hint.empty() ? "" : "; " + error.failure().hint;
-    gate.verdict.findings.push_back({"param_mismatch", "binding", error.failure().what + hint, where, Exit::bad_input});
+  auto cases = make_cases(gate.contract, gate.seed);
+  if (gate.request.scope != Scope::static_only)
+    check_memory(gate.contract, cases, gate.device.properties.free_memory, gate.device.properties.name);
+  for (const auto& test_case : cases) {
+    auto fits = check_candidate_launch(gate.contract, gate.candidate->entry, test_case);
+    if (fits) continue;
+    const Failure& failure = fits.failure();
+    gate.verdict.findings.push_back({"param_mismatch", "binding", failure.what + (failure.hint.empty() ? "" : "; " + failure.hint),
+                                     failure.where.empty() ? gate.contract.path.string() : failure.where, Exit::bad_input});
+    return;
   }
 }
 

@@ -87,7 +87,7 @@ void judge_paired(const MetricSeries& series, const MetricInfo& metric, double a
   verdict.pairs = result.pairs;
   verdict.pairs_to_decide = result.pairs_to_decide;
   verdict.p_fail = result.p_fail;
-  verdict.sign_flip_p = result.sign_flip_p;
+  verdict.sign_flip_p = sign_flip_p(effects.values, effects.margin);
   if (result.pairs < 2) {
     verdict.note = result.pairs ? "one pair decides nothing" : "no pair has the samples";
     return;

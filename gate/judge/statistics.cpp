@@ -18,26 +18,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// P(mean of sign-flipped deviations >= observed): under H0 at its edge the deviations are symmetric about 0.
-double sign_flip(const std::vector<double>& effects, double margin) {
-  size_t n = effects.size();
-  std::vector<double> deviations;
-  for (double effect : effects) deviations.push_back(effect - margin);
-  double observed = std::accumulate(deviations.begin(), deviations.end(), 0.0);
-  double slack = 1e-12 * std::max(1.0, std::fabs(observed));
-  bool exact = n <= 16;
-  uint64_t flips = exact ? uint64_t{1} << n : 65536;
-  std::mt19937_64 random(n);
-  uint64_t as_large = 0;
-  for (uint64_t flip = 0; flip < flips; ++flip) {
-    uint64_t signs = exact ? flip : random();
-    double sum = 0;
-    for (size_t i = 0; i < n; ++i) sum += (signs >> (i % 64) & 1) ? -deviations[i] : deviations[i];
-    as_large += sum >= observed - slack;
-  }
-  return exact ? double(as_large) / double(flips) : double(as_large + 1) / double(flips + 1);
-}
-
 }  // namespace
 
 const char* outcome_name(Outcome outcome) {
@@ -70,7 +50,6 @@ PairedResult analyse(const std::vector<double>& effects, double margin, double a
     result.lower = result.upper = result.mean;
     result.p_fail = result.mean > margin ? 0 : 1;
     result.p_pass = result.mean < margin ? 0 : 1;
-    result.sign_flip_p = sign_flip(effects, margin);
     return result;
   }
   boost::math::students_t t(n - 1);
@@ -80,7 +59,6 @@ PairedResult analyse(const std::vector<double>& effects, double margin, double a
   double score = (result.mean - margin) / error;
   result.p_fail = boost::math::cdf(boost::math::complement(t, score));
   result.p_pass = boost::math::cdf(t, score);
-  result.sign_flip_p = sign_flip(effects, margin);
 
   double distance = std::fabs(margin - result.mean);
   if (distance > 1e-12) {
@@ -90,6 +68,28 @@ PairedResult analyse(const std::vector<double>& effects, double margin, double a
     if (needed < 10'000) result.pairs_to_decide = std::max<uint32_t>(3, static_cast<uint32_t>(needed));
   }
   return result;
+}
+
+double sign_flip_p(const std::vector<double>& effects, double margin) {
+  size_t n = effects.size();
+  if (n == 0 || !std::isfinite(margin)) return 1;
+  for (double effect : effects)
+    if (!std::isfinite(effect)) return 1;
+  std::vector<double> deviations;
+  for (double effect : effects) deviations.push_back(effect - margin);
+  double observed = std::accumulate(deviations.begin(), deviations.end(), 0.0);
+  double slack = 1e-12 * std::max(1.0, std::fabs(observed));
+  bool exact = n <= 16;
+  uint64_t flips = exact ? uint64_t{1} << n : 65536;
+  std::mt19937_64 random(n);
+  uint64_t as_large = 0;
+  for (uint64_t flip = 0; flip < flips; ++flip) {
+    uint64_t signs = exact ? flip : random();
+    double sum = 0;
+    for (size_t i = 0; i < n; ++i) sum += (signs >> (i % 64) & 1) ? -deviations[i] : deviations[i];
+    as_large += sum >= observed - slack;
+  }
+  return exact ? double(as_large) / double(flips) : double(as_large + 1) / double(flips + 1);
 }
 
 std::vector<bool> holm(const std::vector<double>& p, double alpha) {

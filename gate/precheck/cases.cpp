@@ -12,6 +12,7 @@
 #include "precheck/numbers.h"
 #include "replay/substitute.h"
 #include "support/hash.h"
+#include "support/text.h"
 #include "workload/content.h"
 
 namespace kgate {
@@ -174,6 +175,34 @@ std::string input_bytes(const Contract& contract, const Case& test_case, size_t 
     for (uint64_t index : {slot.elements / 3, slot.elements - 1})
       store_element(tensor.dtype, bytes.data(), index, std::numeric_limits<double>::quiet_NaN());
   return bytes;
+}
+
+Result<std::monostate> check_candidate_launch(const Contract& contract, const Entry& candidate, const Case& test_case) {
+  try {
+    LaunchSpec launch = contract_launch(contract, test_case, 0);
+    if (auto launches = substitute(contract.binding, contract.kernel, launch, contract_kernel(contract), candidate); !launches)
+      return launches.failure();
+  } catch (const Error& error) {
+    if (error.code() != Exit::bad_input) throw;
+    return error.failure();
+  }
+  return std::monostate{};
+}
+
+uint64_t case_bytes(const Contract& contract, const Case& test_case) {
+  constexpr uint64_t kGuards = 2 * 4096;
+  uint64_t bytes = 0;
+  for (const auto& slot : tensor_slots(contract, test_case)) bytes += slot.elements * sizeof(double) + kGuards;
+  return bytes;
+}
+
+void check_memory(const Contract& contract, const std::vector<Case>& cases, uint64_t free_bytes, const std::string& device) {
+  for (const auto& test_case : cases)
+    if (uint64_t bytes = case_bytes(contract, test_case); bytes > free_bytes)
+      throw Error(Exit::environment,
+                  fmt::format("the shape {} needs {}, and {} has {} free", test_case.label, format_bytes(double(bytes)), device,
+                              format_bytes(double(free_bytes))),
+                  contract.path.string(), "use a smaller shape");
 }
 
 Workload numeric_workload(const Contract& contract, const Prepared& prepared, Subject subject, const std::vector<Case>& cases,

@@ -31,6 +31,15 @@ std::vector<TensorSlot> tensor_slots(const Contract& contract, const Case& test_
 // First content of a tensor in the contract's dtype. Outputs are poisoned with 0xff.
 std::string input_bytes(const Contract& contract, const Case& test_case, size_t param, const TensorSlot& slot);
 
+// Whether the candidate can be launched in this case as the contract and its binding say. Builds no buffer.
+Result<std::monostate> check_candidate_launch(const Contract& contract, const Entry& candidate, const Case& test_case);
+
+// Throws Error{environment} naming the first case that needs more memory than `free_bytes`.
+void check_memory(const Contract& contract, const std::vector<Case>& cases, uint64_t free_bytes, const std::string& device);
+
+// Device memory of one case, guard bands and a widened reference included.
+uint64_t case_bytes(const Contract& contract, const Case& test_case);
+
 enum class Subject { candidate, baseline, reference };
 
 // A workload with one request a case (for cases [first, last)). The reference gets its floating outputs as f64 and a launch of kgate's

@@ -183,12 +183,6 @@ void compare_batch(const Contract& contract, const std::vector<Case>& cases, siz
   }
 }
 
-uint64_t case_bytes(const Contract& contract, const Case& test_case) {
-  uint64_t bytes = 0;
-  for (const auto& slot : tensor_slots(contract, test_case)) bytes += slot.elements * 8 + 2 * kGuardBytes;
-  return bytes;
-}
-
 }  // namespace
 
 void check_equivalence(const Contract& contract, const Prepared& candidate, const Prepared* baseline, const Prepared* reference,
@@ -203,13 +197,7 @@ void check_equivalence(const Contract& contract, const Prepared& candidate, cons
   }
   result.equivalence.emplace();
   auto cases = make_cases(contract, options.seed);
-  for (const auto& test_case : cases)
-    if (uint64_t bytes = case_bytes(contract, test_case); bytes > device.free_memory)
-      throw Error(Exit::environment,
-                  fmt::format("the shape {} needs {}, and {} has {} free", test_case.label, format_bytes(double(bytes)), device.name,
-                              format_bytes(double(device.free_memory))),
-                  contract.path.string(), "use a smaller shape");
-
+  check_memory(contract, cases, device.free_memory, device.name);
   Runner runner(contract, device, options, cases);
   for (size_t first = 0, last; first < cases.size(); first = last) {
     uint64_t bytes = 0;

@@ -27,7 +27,7 @@ std::string paint(const std::string& text, const char* code, bool color) {
 
 std::string fact(const Verdict& verdict, const std::string& key) {
   auto found = verdict.facts.find(key);
-  return found == verdict.facts.end() ? "" : found->second;
+  return found == verdict.facts.end() ? "" : sanitize(found->second, 2000);
 }
 
 // Columns as wide as their content; text in UTF-8 is ASCII apart from nothing we print here.
@@ -85,7 +85,7 @@ std::string class_table(const Verdict& verdict) {
 }  // namespace
 
 std::string render_terminal(const Verdict& verdict, bool color) {
-  std::string text = paint(verdict.headline, verdict_color(verdict.exit), color) + "\n";
+  std::string text = paint(sanitize(verdict.headline), verdict_color(verdict.exit), color) + "\n";
   std::string context = fact(verdict, "device");
   if (auto tier = fact(verdict, "tier"); !tier.empty()) context += ", tier " + tier;
   if (verdict.pairs) context += fmt::format(", {} pairs", verdict.pairs);
@@ -95,7 +95,7 @@ std::string render_terminal(const Verdict& verdict, bool color) {
   for (const auto& finding : verdict.findings) {
     if (find_metric(finding.id)) continue;  // the table shows it
     text += fmt::format("  {} [{}] {}{}\n", paint(finding.exit == Exit::pass ? "note" : "found", finding.exit == Exit::pass ? "36" : "31", color),
-                        finding.id, finding.text, finding.where.empty() ? "" : " (" + finding.where + ")");
+                        finding.id, sanitize(finding.text), finding.where.empty() ? "" : " (" + sanitize(finding.where) + ")");
   }
   text += metric_table(verdict, verdict.exit != Exit::broken);
   if (auto classes = class_table(verdict); !classes.empty() && verdict.exit != Exit::broken) text += "\n" + classes;

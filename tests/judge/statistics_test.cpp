@@ -51,7 +51,9 @@ TEST(PairedStatistics, constant_data_has_no_uncertainty) {
 }
 
 TEST(PairedStatistics, sign_flip_cannot_go_below_two_to_the_minus_pairs) {
-  EXPECT_DOUBLE_EQ(analyse({1, 1.1, 0.9, 1, 1.2, 0.8}, 0, 0.05).sign_flip_p, 1.0 / 64);
+  EXPECT_DOUBLE_EQ(sign_flip_p({1, 1.1, 0.9, 1, 1.2, 0.8}, 0), 1.0 / 64);
+  EXPECT_EQ(sign_flip_p({}, 0), 1);
+  EXPECT_EQ(sign_flip_p({1, std::nan("")}, 0), 1);
 }
 
 TEST(PairedStatistics, an_undecided_effect_says_how_many_pairs_would_decide) {

@@ -34,6 +34,7 @@ Prepared kernel_with(const std::vector<std::pair<uint32_t, uint32_t>>& params) {
   for (auto [offset, size] : params) prepared.entry.params.push_back({"", offset, size, size});
   prepared.entry.param_bytes = 20;
   prepared.image = "image";
+  prepared.source.path = "candidate.ptx";
   return prepared;
 }
 
@@ -60,7 +61,8 @@ TEST(Cases, the_workload_is_valid_and_packs_parameters_in_the_contracts_order) {
   Contract contract = softmax_contract();
   auto cases = make_cases(contract, 7);
   Workload workload = numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 4}}), Subject::candidate, cases, 0, cases.size());
-  EXPECT_TRUE(validate(workload));
+  auto valid = validate(workload);
+  EXPECT_TRUE(valid) << valid.failure().what << " " << valid.failure().where;
   ASSERT_EQ(workload.launches.size(), 3u);
   EXPECT_EQ(workload.launches[1].grid.x, 2u);
   int32_t cols = 0;
