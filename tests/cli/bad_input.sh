@@ -89,6 +89,7 @@ a_hostile_file_name_is_data() {
   cp "$good" "$name"
   check --scope static -c quick.yaml "$name"
   expect_exit 0
+  expect_file out/verdict.json
   expect_no_file owned
   ! grep -q $'\e' stdout || fail "no escape sequence out of a file name"
   ! grep -q '^::error::' stdout || fail "no line of its own out of a file name"
@@ -144,6 +145,17 @@ a_shape_larger_than_the_memory_is_the_environments_fault() {
   quick_contract 's|rows: \[1, 3\], cols: .*}|rows: 4000000, cols: 4096}|'
   check -c quick.yaml "$good"
   expect_exit 5
+}
+
+a_baseline_or_reference_that_fails_is_not_the_candidates_fault() {
+  quick_contract
+  check -c quick.yaml --baseline "$corpus/softmax_hang.ptx" "$good"
+  expect_refusal 65 "softmax_hang.ptx: the baseline itself fails" "mend it first"
+  check -c quick.yaml --baseline "$corpus/softmax_unassembled.ptx" "$good"
+  expect_refusal 65 "softmax_unassembled.ptx"
+  quick_contract "s|^reference:.*|reference: {cuda: $corpus/softmax_hang.ptx, entry: softmax_rows}|"
+  check -c quick.yaml "$good"
+  expect_refusal 65 "softmax_hang.ptx: the reference itself fails"
 }
 
 # ---- workloads
@@ -279,6 +291,20 @@ help_and_version_are_results() {
     expect_exit 0
     expect_no_stderr
   done
+}
+
+a_bad_setting_of_the_virtual_gpu_is_named() {
+  quick_contract
+  run env KGATE_VGPU_MEMORY=junk "$kgate" check --device virtual --out out -c quick.yaml "$good"
+  expect_refusal 5 "KGATE_VGPU_MEMORY: 'junk'"
+  run env KGATE_VGPU_MEMORY=4K "$kgate" check --device virtual --out out -c quick.yaml "$good"
+  expect_refusal 5 "and kgate virtual GPU has 4.00 KiB free" "use a smaller shape"
+}
+
+a_temporary_folder_that_is_not_there_is_exit_5() {
+  quick_contract
+  run env TMPDIR=/absent "$kgate" check --device virtual --out out -c quick.yaml "$good"
+  expect_refusal 5 "/absent" "set TMPDIR to a folder that you can write"
 }
 
 doctor_says_what_works_here() {

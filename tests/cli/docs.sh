@@ -28,6 +28,7 @@ every_command_of_the_documents_runs() {
       esac
       PATH="$KGATE_BIN:$PATH" run bash -fc "$line"
       expect_exit 0
+      [ -s stdout ] || fail "a result on stdout"
     done < <(sed -n 's/^    \(kgate .*\)/\1/p' "$file")
   done
   [ "$commands" -ge 6 ] || fail "at least six commands, got $commands"

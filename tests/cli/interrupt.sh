@@ -29,11 +29,7 @@ _wait_until() {  # COMMAND: at most 60 s
   fail "$* within a minute"
 }
 
-_expect_nothing_left() {
-  wait "$pid"
-  code=$?
-  expect_exit 130
-  expect_no_stdout
+_expect_no_process_left() {
   local i left
   for i in $(seq 50); do
     left=$(_marked)
@@ -41,6 +37,14 @@ _expect_nothing_left() {
     sleep 0.1
   done
   expect_equal "$left" ""
+}
+
+_expect_nothing_left() {
+  wait "$pid"
+  code=$?
+  expect_exit 130
+  expect_no_stdout
+  _expect_no_process_left
   expect_no_file out/trace.db
   expect_no_file out/verdict.json
   expect_no_file out/verdict.md
@@ -50,7 +54,8 @@ _expect_nothing_left() {
 _partial() { [ -e out/trace.db.partial ] && _marked_workers; }
 
 interrupt_ends_a_replay_with_130_and_leaves_nothing() {
-  _start --requests 400 -c "$corpus/softmax.yaml" "$good"
+  quick_contract
+  _start --requests 20000 -c quick.yaml "$good"
   _wait_until _partial
   kill -INT "$pid"
   _expect_nothing_left
@@ -65,14 +70,16 @@ interrupt_ends_a_numeric_comparison() {
 }
 
 termination_is_an_interruption_too() {
-  _start --requests 400 -c "$corpus/softmax.yaml" "$good"
+  quick_contract
+  _start --requests 20000 -c quick.yaml "$good"
   _wait_until _marked_workers
   kill -TERM "$pid"
   _expect_nothing_left
 }
 
 an_interrupt_of_the_whole_process_group_is_the_same() {
-  _start --requests 400 -c "$corpus/softmax.yaml" "$good"
+  quick_contract
+  _start --requests 20000 -c quick.yaml "$good"
   _wait_until _partial
   kill -INT -- "-$pid"
   _expect_nothing_left
@@ -91,8 +98,7 @@ interrupt_of_a_corpus_stops_it() {
   code=$?
   expect_exit 130
   expect_no_text stdout "score:"
-  sleep 0.2
-  expect_equal "$(_marked)" ""
+  _expect_no_process_left
 }
 
 run_behaviours "$@"
