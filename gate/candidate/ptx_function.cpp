@@ -1,5 +1,5 @@
-// Bodies: blocks, declarations, labels, instructions. Registers and labels are block scoped, since inline assembly opens
-// blocks of its own; the Function that comes out is flat, with names resolved.
+// Bodies: blocks, declarations, labels, instructions. Registers and labels are block scoped, since inline assembly
+// opens blocks of its own; the Function that comes out is flat, with names resolved.
 #include "candidate/ptx_parser.h"
 
 namespace kgate::ptx {
@@ -67,7 +67,8 @@ void BodyParser::open_scope() {
       label_statement_.push_back(-1);
       label_token_.push_back(ahead);
     }
-    if (!scopes_.back().names.emplace(name, symbol).second) cursor_.report(token.line, "label '" + name + "' stands twice");
+    if (!scopes_.back().names.emplace(name, symbol).second)
+      cursor_.report(token.line, "label '" + name + "' stands twice");
   }
 }
 
@@ -184,7 +185,8 @@ void BodyParser::instruction() {
 
 void BodyParser::finish_labels() {
   auto place = [&](uint32_t label) {
-    return static_cast<uint32_t>(label_statement_[label] < 0 ? int64_t(function_.statements.size()) : label_statement_[label]);
+    return static_cast<uint32_t>(label_statement_[label] < 0 ? int64_t(function_.statements.size())
+                                                             : label_statement_[label]);
   };
   for (Statement& statement : function_.statements) {
     for (Operand& operand : statement.operands) {

@@ -59,7 +59,8 @@ class Finisher {
     for (const Function* function : reached) {
       if (function != reached[0]) out += function->name + " ";
       auto range = functions_.find(function->name);
-      if (range != functions_.end()) append(out, range->second, function == reached[0] ? function->name : std::string_view{});
+      if (range != functions_.end())
+        append(out, range->second, function == reached[0] ? function->name : std::string_view{});
     }
     for (uint32_t index : globals_of(reached)) append(out, globals_[index], {});
     return out;
@@ -105,13 +106,16 @@ std::vector<SharedSlot> shared_layout(const Module& module, const Function& root
     if (!dynamic) end = std::min<uint64_t>(offset + size, 1u << 30);
     out.push_back({&variable, static_cast<uint32_t>(offset), static_cast<uint32_t>(size), dynamic});
   };
+  std::vector<uint32_t> used;
   for (const Function* function : reachable(module, root)) {
-    for (uint32_t index : function->globals_used) {
-      if (module.globals[index].space == Space::shared) place(module.globals[index]);
-    }
     for (const Variable& variable : function->variables) {
       if (variable.space == Space::shared) place(variable);
     }
+    used.insert(used.end(), function->globals_used.begin(), function->globals_used.end());
+  }
+  std::sort(used.begin(), used.end());
+  for (uint32_t index : used) {
+    if (module.globals[index].space == Space::shared) place(module.globals[index]);
   }
   for (SharedSlot& slot : out) {
     uint64_t align = std::max<uint64_t>(slot.variable->align, 16);

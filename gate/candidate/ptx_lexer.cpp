@@ -1,5 +1,5 @@
-// Text → tokens in one pass. Words keep `%`, `$` and `_`; `.global` and `.L1::no_allocate` are one token each, so that an
-// opcode is a word followed by dotted words.
+// Text → tokens in one pass. Words keep `%`, `$` and `_`; `.global` and `.L1::no_allocate` are one token each, so that
+// an opcode is a word followed by dotted words.
 #include "candidate/ptx_lexer.h"
 
 #include <algorithm>
@@ -124,16 +124,20 @@ class Lexer {
     if (is_word(peek())) {
       size_t end = at_;
       while (end < text_.size() && is_word(text_[end])) ++end;
-      failure_ = "'" + std::string(text_.substr(token.begin, std::min<size_t>(end - token.begin, 40))) + "' is no number";
+      failure_ =
+          "'" + std::string(text_.substr(token.begin, std::min<size_t>(end - token.begin, 40))) + "' is no number";
     }
   }
 
   void decimal_or_prefixed(Token& token) {
     int base = 10;
     size_t start = at_;
-    if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X')) base = 16, start += 2;
-    else if (peek() == '0' && (peek(1) == 'b' || peek(1) == 'B')) base = 2, start += 2;
-    else if (peek() == '0' && is_digit(peek(1))) base = 8, start += 1;
+    if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X'))
+      base = 16, start += 2;
+    else if (peek() == '0' && (peek(1) == 'b' || peek(1) == 'B'))
+      base = 2, start += 2;
+    else if (peek() == '0' && is_digit(peek(1)))
+      base = 8, start += 1;
     const char* first = text_.data() + start;
     const char* last = text_.data() + text_.size();
     token.kind = TokenKind::integer;
@@ -143,8 +147,9 @@ class Lexer {
       return;
     }
     at_ = static_cast<size_t>(stop - text_.data());
-    bool real = base == 10 && ((peek() == '.' && is_digit(peek(1))) || ((peek() == 'e' || peek() == 'E') &&
-                (is_digit(peek(1)) || ((peek(1) == '-' || peek(1) == '+') && is_digit(peek(2))))));
+    bool real = base == 10 && ((peek() == '.' && is_digit(peek(1))) ||
+                               ((peek() == 'e' || peek() == 'E') &&
+                                (is_digit(peek(1)) || ((peek(1) == '-' || peek(1) == '+') && is_digit(peek(2))))));
     if (real) {
       double value = 0;
       auto parsed = std::from_chars(first, last, value);

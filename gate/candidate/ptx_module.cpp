@@ -17,14 +17,16 @@ void Cursor::expect(char punct) {
 
 std::string Cursor::word(const char* what) {
   if (peek().kind != TokenKind::word) {
-    fail(std::string(what) + " was expected " + (at_end() ? "before the end of the file" : "before '" + sanitize(peek().text, 40) + "'"));
+    fail(std::string(what) + " was expected " +
+         (at_end() ? "before the end of the file" : "before '" + sanitize(peek().text, 40) + "'"));
   }
   return std::string(take().text);
 }
 
 int64_t Cursor::integer(const char* what) {
   bool minus = accept('-');
-  if (peek().kind != TokenKind::integer) fail(std::string(what) + " was expected before '" + sanitize(peek().text, 40) + "'");
+  if (peek().kind != TokenKind::integer)
+    fail(std::string(what) + " was expected before '" + sanitize(peek().text, 40) + "'");
   uint64_t bits = take().bits;
   return static_cast<int64_t>(minus ? 0 - bits : bits);
 }
@@ -49,184 +51,6 @@ void Cursor::skip_past_statement() {
 
 void Cursor::mark_skipped(size_t from) {
   for (size_t i = from; i < at_; ++i) tokens_[i].skip = true;
-}
-
-std::optional<Space> space_directive(std::string_view dotted) {
-  if (dotted == ".global") return Space::global;
-  if (dotted == ".shared" || dotted == ".shared::cta") return Space::shared;
-  if (dotted == ".local") return Space::local;
-  if (dotted == ".param") return Space::param;
-  if (dotted == ".const") return Space::constant;
-  return std::nullopt;
-}
-
-// .loc FILE LINE COLUMN[, function_name L[+N], inlined_at FILE LINE COLUMN]   .file N "name"[, time, size]
-void skip_location(Cursor& cursor) {
-  size_t from = cursor.position();
-  bool file = cursor.take().text == ".file";
-  while (cursor.peek().kind == TokenKind::integer) cursor.take();
-  if (file && cursor.peek().kind == TokenKind::string) cursor.take();
-  while (cursor.accept(',')) {
-    if (cursor.peek().kind == TokenKind::word) {
-      cursor.take();
-      if (cursor.peek().kind == TokenKind::word) cursor.take();
-      if (cursor.accept('+')) cursor.integer("an offset");
-    }
-    while (cursor.peek().kind == TokenKind::integer) cursor.take();
-  }
-  cursor.mark_skipped(from);
-}
-
-namespace {
-
-uint64_t round_up(uint64_t value, uint64_t align) { return align ? (value + align - 1) / align * align : value; }
-
-struct Prefix {  // what stands between the space and the name of a declaration
-  Type type = Type::none;
-  uint32_t align = 0, lanes = 1;
-  bool pointer = false;
-};
-
-Prefix declaration_prefix(Cursor& cursor) {
-  Prefix out;
-  bool pointee = false;
-  while (cursor.peek().kind == TokenKind::dotted) {
-    std::string_view text = cursor.peek().text;
-    if (cursor.accept(".align")) {
-      int64_t align = cursor.integer("an alignment");
-      if (align <= 0 || align > 1 << 20 || !std::has_single_bit(static_cast<uint64_t>(align))) cursor.fail("a bad alignment");
-      if (!pointee) out.align = static_cast<uint32_t>(align);
-    } else if (cursor.accept(".attribute")) {
-      cursor.expect('(');
-      while (!cursor.at_end() && !cursor.accept(')')) cursor.take();
-    } else if (text == ".v2" || text == ".v4" || text == ".v8") {
-      out.lanes = static_cast<uint32_t>(text[2] - '0');
-      cursor.take();
-    } else if (text == ".ptr") {
-      out.pointer = pointee = true;
-      cursor.take();
-    } else if (Type type = type_named(text.substr(1)); type != Type::none) {
-      out.type = type;
-      cursor.take();
-    } else if (space_directive(text) && pointee) {
-      cursor.take();
-    } else {
-      cursor.fail("'" + std::string(text) + "' does not belong into a declaration");
-    }
-  }
-  if (out.type == Type::none) cursor.fail("a declaration names no type");
-  return out;
-}
-
-// [2][3] → 6; [] → 0 elements and `open`.
-uint64_t dimensions(Cursor& cursor, bool& is_array, bool& open) {
-  uint64_t count = 1;
-  while (cursor.accept('[')) {
-    is_array = true;
-    if (cursor.accept(']')) {
-      open = true;
-      continue;
-    }
-    int64_t extent = cursor.integer("an array extent");
-    if (extent < 0 || (extent && count > (uint64_t{1} << 40) / static_cast<uint64_t>(extent))) cursor.fail("an array is too large");
-    count *= static_cast<uint64_t>(extent);
-    cursor.expect(']');
-  }
-  return count;
-}
-
-class Initialiser {
- public:
-  Initialiser(Cursor& cursor, Variable& variable) : cursor_(cursor), variable_(variable), size_(type_size(variable.type)) {}
-
-  void run(int depth = 0) {
-    if (depth > 16) cursor_.fail("an initialiser nests too deeply");
-    if (!cursor_.accept('{')) return element();
-    if (cursor_.accept('}')) return;
-    do run(depth + 1); while (cursor_.accept(','));
-    cursor_.expect('}');
-  }
-
- private:
-  void element() {
-    bool minus = cursor_.accept('-');
-    const Token& token = cursor_.peek();
-    if (token.kind == TokenKind::word) return address();
-    uint64_t bits = token.bits;
-    if (token.kind == TokenKind::real) {
-      bool wide = variable_.type == Type::f64;
-      if (token.real_bytes == 8 && !wide) bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
-      if (token.real_bytes == 4 && wide) bits = std::bit_cast<uint64_t>(double{std::bit_cast<float>(static_cast<uint32_t>(bits))});
-      if (minus) bits ^= uint64_t{1} << (wide ? 63 : 31);
-    } else if (token.kind == TokenKind::integer) {
-      if (minus) bits = 0 - bits;
-      if (cursor_.is('(', 1)) cursor_.fail("masked addresses in initialisers are not supported");
-    } else {
-      cursor_.fail("an initial value was expected before '" + sanitize(token.text, 40) + "'");
-    }
-    cursor_.take();
-    append(bits);
-  }
-
-  void address() {
-    bool generic = cursor_.accept("generic");
-    if (generic) cursor_.expect('(');
-    Variable::Address out{variable_.init.size(), cursor_.word("a symbol"), 0, generic};
-    if (generic) cursor_.expect(')');
-    if (cursor_.is('+') || cursor_.is('-')) {
-      cursor_.accept('+');
-      out.addend = cursor_.integer("an offset");
-    }
-    variable_.addresses.push_back(out);
-    append(0);
-  }
-
-  void append(uint64_t bits) {
-    char bytes[16] = {};
-    std::memcpy(bytes, &bits, sizeof bits);
-    variable_.init.append(bytes, size_);
-  }
-
-  Cursor& cursor_;
-  Variable& variable_;
-  uint32_t size_;
-};
-
-}  // namespace
-
-std::vector<Variable> variable_declarations(Cursor& cursor, Space space, bool external) {
-  std::vector<Variable> out;
-  Prefix prefix = declaration_prefix(cursor);
-  do {
-    Variable variable;
-    variable.line = cursor.peek().line;
-    variable.name = cursor.word("a variable name");
-    variable.space = space;
-    variable.type = prefix.type;
-    variable.external = external;
-    uint64_t element = uint64_t{type_size(prefix.type)} * prefix.lanes, number = 1;
-    variable.align = prefix.align ? prefix.align : static_cast<uint32_t>(element);
-    bool is_array = false, open = false;
-    if (cursor.accept('<')) {  // .param .b32 p<4> declares p0 … p3
-      number = static_cast<uint64_t>(cursor.integer("a count"));
-      if (number > 4096) cursor.fail("too many variables in one declaration");
-      cursor.expect('>');
-    }
-    uint64_t count = dimensions(cursor, is_array, open);
-    if (cursor.accept('=')) {
-      Initialiser(cursor, variable).run();
-      if (open) count = variable.init.size() / element, open = false;
-    }
-    variable.size = open ? 0 : count * element;
-    if (variable.init.size() > variable.size) cursor.fail("'" + variable.name + "' has more initial values than elements");
-    std::string base = variable.name;
-    for (uint64_t i = 0; i < number; ++i) {
-      if (number > 1) variable.name = base + std::to_string(i);
-      out.push_back(variable);
-    }
-  } while (cursor.accept(','));
-  cursor.expect(';');
-  return out;
 }
 
 namespace {
@@ -273,8 +97,8 @@ class ModuleParser {
   // After an error at module level: to the next directive that can open an item, over whatever braces lie between.
   void recover(size_t before) {
     if (cursor_.position() == before) cursor_.take();
-    static const std::set<std::string_view> kOpeners{".entry", ".func", ".visible", ".weak", ".extern", ".global", ".const",
-                                                     ".shared", ".section", ".file", ".alias"};
+    static const std::set<std::string_view> kOpeners{".entry", ".func",   ".visible", ".weak", ".extern", ".global",
+                                                     ".const", ".shared", ".section", ".file", ".alias"};
     int depth = 0;
     for (; !cursor_.at_end(); cursor_.take()) {
       if (cursor_.is('{')) ++depth;
@@ -309,7 +133,8 @@ class ModuleParser {
     module_.target = cursor_.word("a target");
     while (cursor_.accept(',')) cursor_.word("a target option");
     if (!module_.target.starts_with("sm_")) cursor_.fail("target '" + sanitize(module_.target, 40) + "' is not sm_NN");
-    for (size_t i = 3; i < module_.target.size() && std::isdigit(static_cast<unsigned char>(module_.target[i])) && i < 8; ++i) {
+    for (size_t i = 3;
+         i < module_.target.size() && std::isdigit(static_cast<unsigned char>(module_.target[i])) && i < 8; ++i) {
       module_.target_sm = module_.target_sm * 10 + (module_.target[i] - '0');
     }
   }
@@ -337,10 +162,13 @@ class ModuleParser {
     cursor_.take();
     if (space == Space::param) cursor_.fail(".param stands only in functions");
     for (Variable& variable : variable_declarations(cursor_, space, external)) {
-      auto [known, fresh] = names_.emplace(variable.name, Symbol{Kind::global, static_cast<uint32_t>(module_.globals.size())});
+      auto [known, fresh] =
+          names_.emplace(variable.name, Symbol{Kind::global, static_cast<uint32_t>(module_.globals.size())});
       if (!fresh) {
-        if (known->second.kind != Kind::global) cursor_.report(variable.line, "'" + variable.name + "' is declared twice");
-        else if (module_.globals[known->second.index].external) module_.globals[known->second.index] = variable;
+        if (known->second.kind != Kind::global)
+          cursor_.report(variable.line, "'" + variable.name + "' is declared twice");
+        else if (module_.globals[known->second.index].external)
+          module_.globals[known->second.index] = variable;
         continue;
       }
       module_.globals.push_back(std::move(variable));
@@ -351,7 +179,8 @@ class ModuleParser {
   void parameter_list(std::vector<Param>& params, uint32_t& bytes) {
     if (!cursor_.accept('(') || cursor_.accept(')')) return;
     do {
-      if (!cursor_.accept(".param")) cursor_.fail("a .param was expected before '" + sanitize(cursor_.peek().text, 40) + "'");
+      if (!cursor_.accept(".param"))
+        cursor_.fail("a .param was expected before '" + sanitize(cursor_.peek().text, 40) + "'");
       Prefix prefix = declaration_prefix(cursor_);
       Param param;
       param.name = cursor_.word("a parameter name");
@@ -385,18 +214,28 @@ class ModuleParser {
 
   void attributes(Function& function) {
     while (cursor_.peek().kind == TokenKind::dotted) {
-      if (cursor_.accept(".reqntid")) function.reqntid = extents();
-      else if (cursor_.accept(".maxntid")) function.maxntid = extents();
-      else if (cursor_.accept(".reqnctapercluster")) function.reqnctapercluster = extents();
-      else if (cursor_.accept(".minnctapersm")) function.minnctapersm = static_cast<uint32_t>(cursor_.integer("a count"));
-      else if (cursor_.accept(".maxnreg")) function.maxnreg = static_cast<uint32_t>(cursor_.integer("a count"));
-      else if (cursor_.accept(".maxnctapersm") || cursor_.accept(".maxclusterrank") || cursor_.accept(".abi_preserve") ||
-               cursor_.accept(".abi_preserve_control")) cursor_.integer("a count");
-      else if (cursor_.accept(".noreturn") || cursor_.accept(".explicitcluster") || cursor_.accept(".blocksareclusters") ||
-               cursor_.accept(".unique")) continue;
-      else if (cursor_.is(".pragma")) cursor_.skip_past_statement();
-      else if (cursor_.accept(".attribute")) while (!cursor_.at_end() && !cursor_.accept(')')) cursor_.take();
-      else cursor_.fail("'" + sanitize(cursor_.peek().text, 40) + "' is no attribute of a function");
+      if (cursor_.accept(".reqntid"))
+        function.reqntid = extents();
+      else if (cursor_.accept(".maxntid"))
+        function.maxntid = extents();
+      else if (cursor_.accept(".reqnctapercluster"))
+        function.reqnctapercluster = extents();
+      else if (cursor_.accept(".minnctapersm"))
+        function.minnctapersm = static_cast<uint32_t>(cursor_.integer("a count"));
+      else if (cursor_.accept(".maxnreg"))
+        function.maxnreg = static_cast<uint32_t>(cursor_.integer("a count"));
+      else if (cursor_.accept(".maxnctapersm") || cursor_.accept(".maxclusterrank") ||
+               cursor_.accept(".abi_preserve") || cursor_.accept(".abi_preserve_control"))
+        cursor_.integer("a count");
+      else if (cursor_.accept(".noreturn") || cursor_.accept(".explicitcluster") ||
+               cursor_.accept(".blocksareclusters") || cursor_.accept(".unique"))
+        continue;
+      else if (cursor_.is(".pragma"))
+        cursor_.skip_past_statement();
+      else if (cursor_.accept(".attribute"))
+        while (!cursor_.at_end() && !cursor_.accept(')')) cursor_.take();
+      else
+        cursor_.fail("'" + sanitize(cursor_.peek().text, 40) + "' is no attribute of a function");
     }
   }
 
@@ -414,7 +253,8 @@ class ModuleParser {
     parameter_list(out.params, out.param_bytes);
     uint32_t shift = static_cast<uint32_t>(round_up(out.param_bytes, 16));
     for (Param& value : out.returns) value.offset += shift;
-    if (is_entry && out.param_bytes > 32764) cursor_.report(out.line, "parameters of '" + out.name + "' take more than 32764 bytes");
+    if (is_entry && out.param_bytes > 32764)
+      cursor_.report(out.line, "parameters of '" + out.name + "' take more than 32764 bytes");
     attributes(out);
     check_names(out);
     if (cursor_.accept(';') || (external && !cursor_.is('{'))) {
@@ -436,7 +276,8 @@ class ModuleParser {
 
   void check_names(const Function& function) {
     auto [known, fresh] = names_.emplace(function.name, Symbol{Kind::function, 0});
-    if (!fresh && known->second.kind != Kind::function) cursor_.report(function.line, "'" + function.name + "' is declared twice");
+    if (!fresh && known->second.kind != Kind::function)
+      cursor_.report(function.line, "'" + function.name + "' is declared twice");
     if (ranges_.count(function.name)) cursor_.report(function.line, "'" + function.name + "' is defined twice");
     std::set<std::string_view> seen;
     for (const auto* list : {&function.params, &function.returns}) {
@@ -456,7 +297,9 @@ class ModuleParser {
 };
 
 std::string foreign_format(std::string_view text) {
-  if (text.starts_with("\x7f" "ELF")) return "an ELF object, not PTX text";
+  if (text.starts_with("\x7f"
+                       "ELF"))
+    return "an ELF object, not PTX text";
   if (text.starts_with("\x50\xed\x55\xba") || text.starts_with("\xb1\x43\x62\x46")) return "a fatbin, not PTX text";
   if (text.starts_with("BC\xc0\xde")) return "LLVM bitcode, not PTX text";
   if (trim(text).empty()) return "an empty file";

@@ -8,12 +8,41 @@ namespace kgate::ptx {
 using Kind = Operand::Kind;
 
 bool is_special_register(std::string_view name) {
-  static const std::set<std::string_view> kNames{
-      "%tid", "%ntid", "%laneid", "%warpid", "%nwarpid", "%ctaid", "%nctaid", "%smid", "%nsmid", "%gridid", "%clusterid",
-      "%nclusterid", "%cluster_ctaid", "%cluster_nctaid", "%cluster_ctarank", "%cluster_nctarank", "%is_explicit_cluster",
-      "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt", "%clock", "%clock_hi", "%clock64",
-      "%globaltimer", "%globaltimer_lo", "%globaltimer_hi", "%total_smem_size", "%aggr_smem_size", "%dynamic_smem_size",
-      "%reserved_smem_offset_begin", "%reserved_smem_offset_end", "%reserved_smem_offset_cap", "%current_graph_exec"};
+  static const std::set<std::string_view> kNames{"%tid",
+                                                 "%ntid",
+                                                 "%laneid",
+                                                 "%warpid",
+                                                 "%nwarpid",
+                                                 "%ctaid",
+                                                 "%nctaid",
+                                                 "%smid",
+                                                 "%nsmid",
+                                                 "%gridid",
+                                                 "%clusterid",
+                                                 "%nclusterid",
+                                                 "%cluster_ctaid",
+                                                 "%cluster_nctaid",
+                                                 "%cluster_ctarank",
+                                                 "%cluster_nctarank",
+                                                 "%is_explicit_cluster",
+                                                 "%lanemask_eq",
+                                                 "%lanemask_le",
+                                                 "%lanemask_lt",
+                                                 "%lanemask_ge",
+                                                 "%lanemask_gt",
+                                                 "%clock",
+                                                 "%clock_hi",
+                                                 "%clock64",
+                                                 "%globaltimer",
+                                                 "%globaltimer_lo",
+                                                 "%globaltimer_hi",
+                                                 "%total_smem_size",
+                                                 "%aggr_smem_size",
+                                                 "%dynamic_smem_size",
+                                                 "%reserved_smem_offset_begin",
+                                                 "%reserved_smem_offset_end",
+                                                 "%reserved_smem_offset_cap",
+                                                 "%current_graph_exec"};
   return kNames.count(name) || name.starts_with("%envreg") || name.starts_with("%pm") ||
          name.starts_with("%reserved_smem_offset_");
 }

@@ -36,8 +36,8 @@ class Cursor {
   bool accept(char punct) { return is(punct) ? (take(), true) : false; }
   bool accept(std::string_view text) { return is(text) ? (take(), true) : false; }
   void expect(char punct);
-  std::string word(const char* what);            // a word, or a Mismatch that asks for `what`
-  int64_t integer(const char* what);             // with an optional sign
+  std::string word(const char* what);  // a word, or a Mismatch that asks for `what`
+  int64_t integer(const char* what);   // with an optional sign
   [[noreturn]] void fail(const std::string& what) const;
 
   void report(int line, std::string what);
@@ -46,8 +46,8 @@ class Cursor {
 
   size_t position() const { return at_; }
   void seek(size_t position) { at_ = position; }
-  void skip_past_statement();                    // to after the next ';' of this level, or before the closing '}'
-  void mark_skipped(size_t from);                // tokens [from, position()) are debug information
+  void skip_past_statement();      // to after the next ';' of this level, or before the closing '}'
+  void mark_skipped(size_t from);  // tokens [from, position()) are debug information
   std::vector<Token>& tokens() { return tokens_; }
 
   static constexpr size_t kMostDiagnostics = 200;
@@ -111,19 +111,29 @@ class BodyParser {
   const ModuleNames& module_names_;
   std::vector<Scope> scopes_;
   uint64_t next_scope_ = 0;
-  std::vector<int64_t> label_statement_;     // label id → statement, -1 until it is met
+  std::vector<int64_t> label_statement_;  // label id → statement, -1 until it is met
   std::vector<size_t> label_token_;
   std::set<uint32_t> labels_used_;
 };
 
+// What stands between the space and the name of a declaration.
+struct Prefix {
+  Type type = Type::none;
+  uint32_t align = 0, lanes = 1;
+  bool pointer = false;
+};
+Prefix declaration_prefix(Cursor& cursor);
+uint64_t dimensions(Cursor& cursor, bool& is_array, bool& open);  // [2][3] → 6; [] → `open`
+inline uint64_t round_up(uint64_t value, uint64_t align) { return align ? (value + align - 1) / align * align : value; }
+
 // `.global .align 4 .b8 x[16] = {…}` from after the space's directive: one or more declarators up to the ';'.
 std::vector<Variable> variable_declarations(Cursor& cursor, Space space, bool external);
-void skip_location(Cursor& cursor);          // .loc …, .file …
+void skip_location(Cursor& cursor);  // .loc …, .file …
 bool is_special_register(std::string_view name);
 std::optional<Space> space_directive(std::string_view dotted);
 
 struct FunctionTokens {
-  size_t begin = 0, end = 0;                 // of the definition, from after the name
+  size_t begin = 0, end = 0;  // of the definition, from after the name
 };
 using TokenRanges = std::map<std::string, FunctionTokens>;
 

@@ -1,5 +1,5 @@
-// Bounds, alignment and counts of one warp-wide memory request. Whole-warp contiguous requests are checked at once; others
-// lane by lane, each instruction remembering the allocation that it hit last.
+// Bounds, alignment and counts of one warp-wide memory request. Whole-warp contiguous requests are checked at once;
+// others lane by lane, each instruction remembering the allocation that it hit last.
 #include "vgpu/access.h"
 
 #include <algorithm>
@@ -26,15 +26,17 @@ std::string what_is_near(const Launch& launch, uint64_t address) {
   if (next != launch.ranges.begin()) {
     const DeviceMemory::Range& below = *std::prev(next);
     uint64_t past = address - below.base;
-    if (past < below.size) return "it reaches past the end of the allocation of " + std::to_string(below.size) + " bytes at " + hex(below.base);
+    if (past < below.size)
+      return "it reaches past the end of the allocation of " + std::to_string(below.size) + " bytes at " +
+             hex(below.base);
     if (past - below.size < (1u << 20)) {
-      return std::to_string(past - below.size) + " bytes past the end of the allocation of " + std::to_string(below.size) +
-             " bytes at " + hex(below.base);
+      return std::to_string(past - below.size) + " bytes past the end of the allocation of " +
+             std::to_string(below.size) + " bytes at " + hex(below.base);
     }
   }
   if (next != launch.ranges.end() && next->base - address < (1u << 20)) {
-    return std::to_string(next->base - address) + " bytes before the allocation of " + std::to_string(next->size) + " bytes at " +
-           hex(next->base);
+    return std::to_string(next->base - address) + " bytes before the allocation of " + std::to_string(next->size) +
+           " bytes at " + hex(next->base);
   }
   return "it lies in no live allocation";
 }
@@ -47,13 +49,17 @@ struct Request {
   uint64_t address[32];
 
   bool out_of_bounds(uint32_t lane, const char* space, const std::string& why) {
-    warp.fault(FaultKind::out_of_bounds, ip, lane, std::string(space) + " " + kind_name(kind) + " of " + std::to_string(bytes) +
-               " bytes at " + hex(address[lane]) + ": " + why, address[lane]);
+    warp.fault(FaultKind::out_of_bounds, ip, lane,
+               std::string(space) + " " + kind_name(kind) + " of " + std::to_string(bytes) + " bytes at " +
+                   hex(address[lane]) + ": " + why,
+               address[lane]);
     return false;
   }
   bool misaligned(uint32_t lane) {
-    warp.fault(FaultKind::misaligned, ip, lane, std::string(kind_name(kind)) + " of " + std::to_string(bytes) + " bytes at " +
-               hex(address[lane]) + " is not aligned to its size", address[lane]);
+    warp.fault(FaultKind::misaligned, ip, lane,
+               std::string(kind_name(kind)) + " of " + std::to_string(bytes) + " bytes at " + hex(address[lane]) +
+                   " is not aligned to its size",
+               address[lane]);
     return false;
   }
 };
@@ -154,7 +160,8 @@ bool locate_global(Request& request, Access& out, bool counted) {
   if (!counted) return true;
   uint64_t touched = sectors(request, out);
   ++launch.counters.global_requests;
-  (request.kind == AccessKind::load ? launch.counters.global_load_sectors : launch.counters.global_store_sectors) += touched;
+  (request.kind == AccessKind::load ? launch.counters.global_load_sectors : launch.counters.global_store_sectors) +=
+      touched;
   return true;
 }
 
@@ -164,7 +171,8 @@ bool locate_shared(Request& request, Access& out) {
     if (!(request.mask >> l & 1)) continue;
     uint64_t address = request.address[l];
     if (address > warp.shared_bytes || request.bytes > warp.shared_bytes - address) {
-      return request.out_of_bounds(l, "shared", "the block has " + std::to_string(warp.shared_bytes) + " bytes of shared memory");
+      return request.out_of_bounds(l, "shared",
+                                   "the block has " + std::to_string(warp.shared_bytes) + " bytes of shared memory");
     }
     out.at[l] = warp.shared + address;
   }
@@ -178,7 +186,8 @@ bool locate_local(Request& request, Access& out) {
     if (!(request.mask >> l & 1)) continue;
     uint64_t address = request.address[l];
     if (address > warp.local_bytes || request.bytes > warp.local_bytes - address) {
-      return request.out_of_bounds(l, "local", "the thread has " + std::to_string(warp.local_bytes) + " bytes of local memory");
+      return request.out_of_bounds(l, "local",
+                                   "the thread has " + std::to_string(warp.local_bytes) + " bytes of local memory");
     }
     out.at[l] = warp.local + size_t{warp.local_bytes} * l + address;
   }
@@ -193,7 +202,8 @@ bool locate_param(Request& request, Access& out) {
     if (!(request.mask >> l & 1)) continue;
     uint64_t address = request.address[l] & ~kWindowMask;
     if (address > launch.param_bytes || request.bytes > launch.param_bytes - address) {
-      return request.out_of_bounds(l, "parameter", "the kernel has " + std::to_string(launch.param_bytes) + " bytes of parameters");
+      return request.out_of_bounds(l, "parameter",
+                                   "the kernel has " + std::to_string(launch.param_bytes) + " bytes of parameters");
     }
     if (request.kind != AccessKind::load) return request.out_of_bounds(l, "parameter", "parameters are read-only");
     out.at[l] = const_cast<std::byte*>(launch.params) + address;
@@ -215,14 +225,18 @@ bool locate_generic(Request& request, Access& out) {
       if ((whole >> l & 1) && (request.address[l] & kWindowMask) == part) some.mask |= 1u << l;
     }
     if (some.mask == 0) continue;
-    if (part != kParamWindow) for (uint64_t& address : some.address) address &= ~kWindowMask;
+    if (part != kParamWindow)
+      for (uint64_t& address : some.address) address &= ~kWindowMask;
     Access piece;
     if (some.mask == ~0u) piece.contiguous = out.contiguous;
     if (some.mask == whole) piece.uniform = out.uniform;
-    bool fine = part == 0 ? locate_global(some, piece, true) : part == kSharedWindow ? locate_shared(some, piece)
-              : part == kLocalWindow ? locate_local(some, piece) : locate_param(some, piece);
+    bool fine = part == 0               ? locate_global(some, piece, true)
+                : part == kSharedWindow ? locate_shared(some, piece)
+                : part == kLocalWindow  ? locate_local(some, piece)
+                                        : locate_param(some, piece);
     if (!fine) return false;
-    if (piece.contiguous && part == 0) for (uint32_t l = 0; l < 32; ++l) piece.at[l] = piece.at[0] + size_t{l} * request.bytes;
+    if (piece.contiguous && part == 0)
+      for (uint32_t l = 0; l < 32; ++l) piece.at[l] = piece.at[0] + size_t{l} * request.bytes;
     for (uint32_t l = 0; l < 32; ++l) {
       if (some.mask >> l & 1) out.at[l] = piece.at[l];
     }
@@ -230,7 +244,8 @@ bool locate_generic(Request& request, Access& out) {
   }
   out.contiguous = out.uniform = false;
   if (whole == 0) return true;
-  return request.out_of_bounds(static_cast<uint32_t>(std::countr_zero(whole)), "generic", "it lies in no live allocation");
+  return request.out_of_bounds(static_cast<uint32_t>(std::countr_zero(whole)), "generic",
+                               "it lies in no live allocation");
 }
 
 }  // namespace
@@ -239,18 +254,25 @@ bool locate(Warp& warp, const Insn* ip, uint32_t mask, uint32_t bytes, AccessKin
   return locate_as(warp, ip, *ip, mask, bytes, kind, out);
 }
 
-bool locate_as(Warp& warp, const Insn* ip, const Insn& shape, uint32_t mask, uint32_t bytes, AccessKind kind, Access& out) {
+bool locate_as(Warp& warp, const Insn* ip, const Insn& shape, uint32_t mask, uint32_t bytes, AccessKind kind,
+               Access& out) {
   Request request{warp, ip, mask, bytes, kind, {}};
   gather(warp.regs, &shape, request.address);
   classify(request, out);
   if (!aligned(request)) return false;
   switch (access_space(&shape)) {
-    case AccessSpace::global: return locate_global(request, out, true);
-    case AccessSpace::constant: return locate_global(request, out, false);
-    case AccessSpace::shared: return locate_shared(request, out);
-    case AccessSpace::local: return locate_local(request, out);
-    case AccessSpace::param: return locate_param(request, out);
-    case AccessSpace::generic: return locate_generic(request, out);
+    case AccessSpace::global:
+      return locate_global(request, out, true);
+    case AccessSpace::constant:
+      return locate_global(request, out, false);
+    case AccessSpace::shared:
+      return locate_shared(request, out);
+    case AccessSpace::local:
+      return locate_local(request, out);
+    case AccessSpace::param:
+      return locate_param(request, out);
+    case AccessSpace::generic:
+      return locate_generic(request, out);
   }
   return false;
 }

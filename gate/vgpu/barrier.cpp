@@ -1,8 +1,10 @@
-// CTA barriers. A warp arrives when all of its threads that have not exited stand at the barrier; arrivals count by whole
-// warps. PTX ISA: "barrier{.cta}.sync waits for all non-exited threads of its warp, then for the other participants".
+// CTA barriers. A warp arrives when all of its threads that have not exited stand at the barrier; arrivals count by
+// whole warps. PTX ISA: "barrier{.cta}.sync waits for all non-exited threads of its warp, then for the other
+// participants".
+#include "vgpu/barrier.h"
+
 #include <cstdio>
 
-#include "vgpu/barrier.h"
 #include "vgpu/warp.h"
 
 namespace kgate::vgpu {
@@ -66,7 +68,8 @@ void arrive(Warp& warp, const Insn* ip, uint32_t mask) {
     return misuse(barrier_name(id) + " is waited for with " + std::to_string(barrier.expected) + " and with " +
                   std::to_string(count) + " threads (0: all)");
   }
-  if (barrier.in_use && barrier.is_red != red) return misuse(barrier_name(id) + " mixes bar.red with bar.sync or bar.arrive");
+  if (barrier.in_use && barrier.is_red != red)
+    return misuse(barrier_name(id) + " mixes bar.red with bar.sync or bar.arrive");
   ++warp.launch->counters.barriers;
   warp.launch->counters.warp_instructions += 1;
   warp.launch->counters.thread_instructions += static_cast<uint64_t>(std::popcount(mask));
@@ -102,8 +105,9 @@ bool arrive_if_complete(Warp& warp) {
     const Split& split = warp.splits[i];
     bool aligned = split.ip->flags & kBarrierAligned;
     if (split.ip != first.ip && aligned) {
-      warp.fault(FaultKind::barrier_misuse, first.ip, lane,
-                 "threads of one warp wait at different aligned barriers, here and at line " + statement_line(warp, split.ip));
+      warp.fault(
+          FaultKind::barrier_misuse, first.ip, lane,
+          "threads of one warp wait at different aligned barriers, here and at line " + statement_line(warp, split.ip));
       return true;
     }
     if (aligned && split.exited != warp.exited && split.effects != warp.effects) {
@@ -139,7 +143,8 @@ std::string describe_waits(const Cta& cta) {
       if (!out.empty()) out += "; ";
       char lanes_text[16];
       std::snprintf(lanes_text, sizeof lanes_text, "0x%08x", split.mask);
-      out += "warp " + std::to_string(warp.index) + " lanes " + lanes_text + " at line " + statement_line(warp, split.ip);
+      out +=
+          "warp " + std::to_string(warp.index) + " lanes " + lanes_text + " at line " + statement_line(warp, split.ip);
       if (split.wait == Wait::members) out += " for other lanes";
       if (split.wait == Wait::barrier) {
         out += " at barrier " + std::to_string(lanes<uint32_t>(warp.regs, split.ip->a)[std::countr_zero(split.mask)]);

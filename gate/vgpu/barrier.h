@@ -10,11 +10,11 @@ struct Insn;
 struct Warp;
 
 enum BarrierFlags : uint32_t {
-  kBarrierAligned = 1,   // all threads of the warp must come here
-  kBarrierCount = 2,     // b holds a thread count
-  kBarrierArrive = 4,    // does not wait
+  kBarrierAligned = 1,  // all threads of the warp must come here
+  kBarrierCount = 2,    // b holds a thread count
+  kBarrierArrive = 4,   // does not wait
   kBarrierRed = 8,
-  kBarrierAnd = 16,      // of red; neither: popc
+  kBarrierAnd = 16,  // of red; neither: popc
   kBarrierOr = 32,
 };
 

@@ -1,5 +1,5 @@
-// Layout of registers and frames, and operands. Registers, locals and arguments of every function that the entry may call
-// have places of their own: without recursion (which is refused) a frame needs no stack.
+// Layout of registers and frames, and operands. Registers, locals and arguments of every function that the entry may
+// call have places of their own: without recursion (which is refused) a frame needs no stack.
 #include "vgpu/decode.h"
 
 #include <algorithm>
@@ -20,22 +20,51 @@ uint32_t register_width(Type type) { return std::max<uint32_t>(type_size(type), 
 
 const std::map<std::string, SpecialKind, std::less<>>& special_names() {
   static const std::map<std::string, SpecialKind, std::less<>> kNames{
-      {"%tid.x", SpecialKind::tid_x}, {"%tid.y", SpecialKind::tid_y}, {"%tid.z", SpecialKind::tid_z},
-      {"%ntid.x", SpecialKind::ntid_x}, {"%ntid.y", SpecialKind::ntid_y}, {"%ntid.z", SpecialKind::ntid_z},
-      {"%ctaid.x", SpecialKind::ctaid_x}, {"%ctaid.y", SpecialKind::ctaid_y}, {"%ctaid.z", SpecialKind::ctaid_z},
-      {"%nctaid.x", SpecialKind::nctaid_x}, {"%nctaid.y", SpecialKind::nctaid_y}, {"%nctaid.z", SpecialKind::nctaid_z},
-      {"%laneid", SpecialKind::laneid}, {"%warpid", SpecialKind::warpid}, {"%nwarpid", SpecialKind::nwarpid},
-      {"%smid", SpecialKind::smid}, {"%nsmid", SpecialKind::nsmid}, {"%gridid", SpecialKind::gridid},
-      {"%lanemask_eq", SpecialKind::mask_eq}, {"%lanemask_le", SpecialKind::mask_le}, {"%lanemask_lt", SpecialKind::mask_lt},
-      {"%lanemask_ge", SpecialKind::mask_ge}, {"%lanemask_gt", SpecialKind::mask_gt},
-      {"%dynamic_smem_size", SpecialKind::dynamic_shared}, {"%total_smem_size", SpecialKind::total_shared},
-      {"%aggr_smem_size", SpecialKind::total_shared}, {"%is_explicit_cluster", SpecialKind::zero},
-      {"%cluster_ctarank", SpecialKind::zero}, {"%cluster_nctarank", SpecialKind::one}, {"%cluster_ctaid.x", SpecialKind::zero},
-      {"%cluster_ctaid.y", SpecialKind::zero}, {"%cluster_ctaid.z", SpecialKind::zero}, {"%cluster_nctaid.x", SpecialKind::one},
-      {"%cluster_nctaid.y", SpecialKind::one}, {"%cluster_nctaid.z", SpecialKind::one}, {"%clusterid.x", SpecialKind::ctaid_x},
-      {"%clusterid.y", SpecialKind::ctaid_y}, {"%clusterid.z", SpecialKind::ctaid_z}, {"%nclusterid.x", SpecialKind::nctaid_x},
-      {"%nclusterid.y", SpecialKind::nctaid_y}, {"%nclusterid.z", SpecialKind::nctaid_z}, {"%tid", SpecialKind::tid_x},
-      {"%ntid", SpecialKind::ntid_x}, {"%ctaid", SpecialKind::ctaid_x}, {"%nctaid", SpecialKind::nctaid_x},
+      {"%tid.x", SpecialKind::tid_x},
+      {"%tid.y", SpecialKind::tid_y},
+      {"%tid.z", SpecialKind::tid_z},
+      {"%ntid.x", SpecialKind::ntid_x},
+      {"%ntid.y", SpecialKind::ntid_y},
+      {"%ntid.z", SpecialKind::ntid_z},
+      {"%ctaid.x", SpecialKind::ctaid_x},
+      {"%ctaid.y", SpecialKind::ctaid_y},
+      {"%ctaid.z", SpecialKind::ctaid_z},
+      {"%nctaid.x", SpecialKind::nctaid_x},
+      {"%nctaid.y", SpecialKind::nctaid_y},
+      {"%nctaid.z", SpecialKind::nctaid_z},
+      {"%laneid", SpecialKind::laneid},
+      {"%warpid", SpecialKind::warpid},
+      {"%nwarpid", SpecialKind::nwarpid},
+      {"%smid", SpecialKind::smid},
+      {"%nsmid", SpecialKind::nsmid},
+      {"%gridid", SpecialKind::gridid},
+      {"%lanemask_eq", SpecialKind::mask_eq},
+      {"%lanemask_le", SpecialKind::mask_le},
+      {"%lanemask_lt", SpecialKind::mask_lt},
+      {"%lanemask_ge", SpecialKind::mask_ge},
+      {"%lanemask_gt", SpecialKind::mask_gt},
+      {"%dynamic_smem_size", SpecialKind::dynamic_shared},
+      {"%total_smem_size", SpecialKind::total_shared},
+      {"%aggr_smem_size", SpecialKind::total_shared},
+      {"%is_explicit_cluster", SpecialKind::zero},
+      {"%cluster_ctarank", SpecialKind::zero},
+      {"%cluster_nctarank", SpecialKind::one},
+      {"%cluster_ctaid.x", SpecialKind::zero},
+      {"%cluster_ctaid.y", SpecialKind::zero},
+      {"%cluster_ctaid.z", SpecialKind::zero},
+      {"%cluster_nctaid.x", SpecialKind::one},
+      {"%cluster_nctaid.y", SpecialKind::one},
+      {"%cluster_nctaid.z", SpecialKind::one},
+      {"%clusterid.x", SpecialKind::ctaid_x},
+      {"%clusterid.y", SpecialKind::ctaid_y},
+      {"%clusterid.z", SpecialKind::ctaid_z},
+      {"%nclusterid.x", SpecialKind::nctaid_x},
+      {"%nclusterid.y", SpecialKind::nctaid_y},
+      {"%nclusterid.z", SpecialKind::nctaid_z},
+      {"%tid", SpecialKind::tid_x},
+      {"%ntid", SpecialKind::ntid_x},
+      {"%ctaid", SpecialKind::ctaid_x},
+      {"%nctaid", SpecialKind::nctaid_x},
   };
   return kNames;
 }
@@ -80,7 +109,8 @@ uint32_t Decoder::new_register(uint32_t width) {
     return next_predicate_ - 4;
   }
   uint32_t offset = code_->register_bytes;
-  if (offset >= kMostRegisterBytes) throw Error(Exit::bad_input, "'" + entry_.name + "' uses more registers than the virtual GPU has");
+  if (offset >= kMostRegisterBytes)
+    throw Error(Exit::bad_input, "'" + entry_.name + "' uses more registers than the virtual GPU has");
   code_->register_bytes += width * 32;
   return offset;
 }
@@ -96,7 +126,8 @@ void Decoder::lay_out(const ptx::Function& function) {
   auto in_local = [&](uint64_t size, uint32_t align) {
     align = std::max<uint32_t>(align, 1);
     uint64_t offset = (uint64_t{code_->local_bytes} + align - 1) / align * align;
-    if (offset + size > kMostLocalBytes) throw Error(Exit::bad_input, "'" + entry_.name + "' uses more than 16 MiB of local memory");
+    if (offset + size > kMostLocalBytes)
+      throw Error(Exit::bad_input, "'" + entry_.name + "' uses more than 16 MiB of local memory");
     code_->local_bytes = static_cast<uint32_t>(offset + size);
     return static_cast<uint32_t>(offset);
   };
@@ -185,34 +216,45 @@ uint32_t Decoder::any_destination(const O& o, uint32_t least, uint32_t& width) {
 uint32_t Decoder::source(const O& o, uint32_t width, Type type) {
   switch (o.kind) {
     case Kind::reg:
-      if (width_of(o) != width || o.negated) throw Unsupported{"an operand of " + std::to_string(width) + " bytes in '" + o.name + "'"};
+      if (width_of(o) != width || o.negated)
+        throw Unsupported{"an operand of " + std::to_string(width) + " bytes in '" + o.name + "'"};
       return frame_->offset[o.index];
-    case Kind::special: return special(o, width);
+    case Kind::special:
+      return special(o, width);
     case Kind::integer: {
-      if (type == Type::f32) return constant(width, std::bit_cast<uint32_t>(static_cast<float>(static_cast<int64_t>(o.bits))));
-      if (type == Type::f64) return constant(width, std::bit_cast<uint64_t>(static_cast<double>(static_cast<int64_t>(o.bits))));
+      if (type == Type::f32)
+        return constant(width, std::bit_cast<uint32_t>(static_cast<float>(static_cast<int64_t>(o.bits))));
+      if (type == Type::f64)
+        return constant(width, std::bit_cast<uint64_t>(static_cast<double>(static_cast<int64_t>(o.bits))));
       return constant(width, o.bits);
     }
     case Kind::real: {
       bool want_double = width == 8;
       uint64_t bits = o.bits;
       if (width < 4) throw Unsupported{"a float immediate for a 16-bit operand"};
-      if (want_double && o.real_bytes == 4) bits = std::bit_cast<uint64_t>(double{std::bit_cast<float>(static_cast<uint32_t>(bits))});
-      if (!want_double && o.real_bytes == 8) bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
+      if (want_double && o.real_bytes == 4)
+        bits = std::bit_cast<uint64_t>(double{std::bit_cast<float>(static_cast<uint32_t>(bits))});
+      if (!want_double && o.real_bytes == 8)
+        bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
       return constant(width, bits);
     }
-    case Kind::variable: case Kind::global: case Kind::param:
+    case Kind::variable:
+    case Kind::global:
+    case Kind::param:
       if (width < 4) throw Unsupported{"an address in " + std::to_string(width) + " bytes"};
       return constant(width, symbol_value(o));
-    case Kind::function: throw Unsupported{"the address of a function"};
-    default: throw Unsupported{"operand '" + o.name + "'"};
+    case Kind::function:
+      throw Unsupported{"the address of a function"};
+    default:
+      throw Unsupported{"operand '" + o.name + "'"};
   }
 }
 
 uint32_t Decoder::any_source(const O& o, uint32_t least, uint32_t& width) {
   if (o.kind == Kind::reg) {
     width = width_of(o);
-    if (width < least || width == 0 || o.negated) throw Unsupported{"an operand of " + std::to_string(least) + " bytes in '" + o.name + "'"};
+    if (width < least || width == 0 || o.negated)
+      throw Unsupported{"an operand of " + std::to_string(least) + " bytes in '" + o.name + "'"};
     return frame_->offset[o.index];
   }
   width = std::max<uint32_t>(least, 2);
@@ -268,7 +310,8 @@ uint64_t Decoder::symbol_value(const O& o) const {
   }
   if (o.kind == Kind::variable) {
     ptx::Space space = frame_->function->variables[o.index].space;
-    if (space == ptx::Space::global || space == ptx::Space::constant) throw Unsupported{"a .global variable inside a function"};
+    if (space == ptx::Space::global || space == ptx::Space::constant)
+      throw Unsupported{"a .global variable inside a function"};
     uint64_t window = space == ptx::Space::param ? kLocalWindow : 0;
     return window + frame_->variable[o.index] + offset;
   }

@@ -1,5 +1,5 @@
-// From a parsed entry to Code: register file layout, constants, one Insn a statement. A form that is not executed becomes an
-// instruction that faults when a thread reaches it.
+// From a parsed entry to Code: register file layout, constants, one Insn a statement. A form that is not executed
+// becomes an instruction that faults when a thread reaches it.
 #pragma once
 
 #include <map>
@@ -27,11 +27,11 @@ class Decoder {
   using O = ptx::Operand;
   struct Frame {
     const ptx::Function* function = nullptr;
-    std::vector<uint32_t> offset, width;      // of registers
-    std::vector<uint32_t> variable;           // local-memory or shared offset of body variables
-    std::vector<uint32_t> param;              // local-memory offset of a .func's parameters, then returns
+    std::vector<uint32_t> offset, width;  // of registers
+    std::vector<uint32_t> variable;       // local-memory or shared offset of body variables
+    std::vector<uint32_t> param;          // local-memory offset of a .func's parameters, then returns
     uint32_t return_register = 0;
-    uint32_t first = 0;                       // its first instruction
+    uint32_t first = 0;  // its first instruction
   };
 
   // decode.cpp: layout and operands
@@ -39,10 +39,10 @@ class Decoder {
   uint32_t new_register(uint32_t width);
   void decode_function(const Frame& frame);
   void decode_statement(const S& s, Insn& out);
-  uint32_t width_of(const O& o) const;        // of a register operand
+  uint32_t width_of(const O& o) const;  // of a register operand
   uint32_t destination(const O& o, uint32_t width);
   uint32_t source(const O& o, uint32_t width, Type type = Type::none);
-  uint32_t any_source(const O& o, uint32_t least, uint32_t& width);       // a register at least that wide
+  uint32_t any_source(const O& o, uint32_t least, uint32_t& width);  // a register at least that wide
   uint32_t any_destination(const O& o, uint32_t least, uint32_t& width);
   uint32_t predicate_source(const O& o, int64_t& flip);
   uint32_t predicate_destination(const O& o);
@@ -83,7 +83,7 @@ class Decoder {
   const std::vector<uint64_t>& addresses_;
   std::unique_ptr<Code> code_;
   std::vector<Frame> frames_;
-  const Frame* frame_ = nullptr;              // being decoded
+  const Frame* frame_ = nullptr;  // being decoded
   std::vector<ptx::SharedSlot> shared_;
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> constants_;
   std::map<std::pair<std::string, uint32_t>, uint32_t> specials_;

@@ -16,17 +16,18 @@ template <class E>
 using Names = std::map<std::string_view, E>;
 
 const Names<Round>& rounds() {
-  static const Names<Round> kNames{{"rn", Round::rn}, {"rz", Round::rz}, {"rm", Round::rm}, {"rp", Round::rp}, {"rna", Round::rna},
-                                   {"rni", Round::rni}, {"rzi", Round::rzi}, {"rmi", Round::rmi}, {"rpi", Round::rpi}};
+  static const Names<Round> kNames{{"rn", Round::rn},   {"rz", Round::rz},   {"rm", Round::rm},
+                                   {"rp", Round::rp},   {"rna", Round::rna}, {"rni", Round::rni},
+                                   {"rzi", Round::rzi}, {"rmi", Round::rmi}, {"rpi", Round::rpi}};
   return kNames;
 }
 
 const Names<Compare>& compares() {
   static const Names<Compare> kNames{
-      {"eq", Compare::eq}, {"ne", Compare::ne}, {"lt", Compare::lt}, {"le", Compare::le}, {"gt", Compare::gt}, {"ge", Compare::ge},
-      {"lo", Compare::lo}, {"ls", Compare::ls}, {"hi", Compare::hi}, {"hs", Compare::hs}, {"equ", Compare::equ},
-      {"neu", Compare::neu}, {"ltu", Compare::ltu}, {"leu", Compare::leu}, {"gtu", Compare::gtu}, {"geu", Compare::geu},
-      {"num", Compare::num}, {"nan", Compare::nan}};
+      {"eq", Compare::eq},   {"ne", Compare::ne},   {"lt", Compare::lt},   {"le", Compare::le},   {"gt", Compare::gt},
+      {"ge", Compare::ge},   {"lo", Compare::lo},   {"ls", Compare::ls},   {"hi", Compare::hi},   {"hs", Compare::hs},
+      {"equ", Compare::equ}, {"neu", Compare::neu}, {"ltu", Compare::ltu}, {"leu", Compare::leu}, {"gtu", Compare::gtu},
+      {"geu", Compare::geu}, {"num", Compare::num}, {"nan", Compare::nan}};
   return kNames;
 }
 
@@ -36,9 +37,10 @@ const Names<Bool>& bools() {
 }
 
 const Names<bool Form::*>& switches() {
-  static const Names<bool Form::*> kNames{
-      {"ftz", &Form::ftz}, {"sat", &Form::sat}, {"satfinite", &Form::satfinite}, {"relu", &Form::relu}, {"NaN", &Form::nan},
-      {"approx", &Form::approx}, {"full", &Form::full}, {"cc", &Form::cc}, {"clamp", &Form::clamp}, {"wrap", &Form::wrap}};
+  static const Names<bool Form::*> kNames{{"ftz", &Form::ftz},   {"sat", &Form::sat}, {"satfinite", &Form::satfinite},
+                                          {"relu", &Form::relu}, {"NaN", &Form::nan}, {"approx", &Form::approx},
+                                          {"full", &Form::full}, {"cc", &Form::cc},   {"clamp", &Form::clamp},
+                                          {"wrap", &Form::wrap}};
   return kNames;
 }
 
@@ -48,14 +50,16 @@ enum class Shape { one, two, three, shift, count, extract, insert };
 
 const Names<Shape>& shapes() {
   static const Names<Shape> kNames{
-      {"add", Shape::two}, {"sub", Shape::two}, {"mul", Shape::two}, {"mul24", Shape::two}, {"div", Shape::two},
-      {"rem", Shape::two}, {"min", Shape::two}, {"max", Shape::two}, {"and", Shape::two}, {"or", Shape::two},
-      {"xor", Shape::two}, {"copysign", Shape::two}, {"neg", Shape::one}, {"abs", Shape::one}, {"not", Shape::one},
-      {"cnot", Shape::one}, {"brev", Shape::one}, {"ex2", Shape::one}, {"lg2", Shape::one}, {"sin", Shape::one},
-      {"cos", Shape::one}, {"tanh", Shape::one}, {"rcp", Shape::one}, {"rsqrt", Shape::one}, {"sqrt", Shape::one},
-      {"fma", Shape::three}, {"mad", Shape::three}, {"mad24", Shape::three}, {"sad", Shape::three}, {"prmt", Shape::three},
-      {"shf", Shape::three}, {"dp4a", Shape::three}, {"dp2a", Shape::three}, {"shl", Shape::shift}, {"shr", Shape::shift},
-      {"popc", Shape::count}, {"clz", Shape::count}, {"bfind", Shape::count}, {"bfe", Shape::extract}, {"bfi", Shape::insert}};
+      {"add", Shape::two},    {"sub", Shape::two},     {"mul", Shape::two},     {"mul24", Shape::two},
+      {"div", Shape::two},    {"rem", Shape::two},     {"min", Shape::two},     {"max", Shape::two},
+      {"and", Shape::two},    {"or", Shape::two},      {"xor", Shape::two},     {"copysign", Shape::two},
+      {"neg", Shape::one},    {"abs", Shape::one},     {"not", Shape::one},     {"cnot", Shape::one},
+      {"brev", Shape::one},   {"ex2", Shape::one},     {"lg2", Shape::one},     {"sin", Shape::one},
+      {"cos", Shape::one},    {"tanh", Shape::one},    {"rcp", Shape::one},     {"rsqrt", Shape::one},
+      {"sqrt", Shape::one},   {"fma", Shape::three},   {"mad", Shape::three},   {"mad24", Shape::three},
+      {"sad", Shape::three},  {"prmt", Shape::three},  {"shf", Shape::three},   {"dp4a", Shape::three},
+      {"dp2a", Shape::three}, {"shl", Shape::shift},   {"shr", Shape::shift},   {"popc", Shape::count},
+      {"clz", Shape::count},  {"bfind", Shape::count}, {"bfe", Shape::extract}, {"bfi", Shape::insert}};
   return kNames;
 }
 
@@ -104,7 +108,8 @@ bool Decoder::arithmetic(const S& s, Insn& out) {
   if (s.opcode == "cvt") return cvt(s, out), true;
   if (s.opcode == "lop3") {
     need(s, 5);
-    if (!has(s, "b32") || s.modifiers.size() != 1 || s.operands[4].kind != Kind::integer) throw Unsupported{"this form of lop3"};
+    if (!has(s, "b32") || s.modifiers.size() != 1 || s.operands[4].kind != Kind::integer)
+      throw Unsupported{"this form of lop3"};
     out.d = destination(s.operands[0], 4);
     out.a = source(s.operands[1], 4), out.b = source(s.operands[2], 4), out.c = source(s.operands[3], 4);
     out.imm = static_cast<int64_t>(s.operands[4].bits & 0xff);
@@ -143,12 +148,30 @@ bool Decoder::arithmetic(const S& s, Insn& out) {
   bool dot = form.op == "dp4a" || form.op == "dp2a";
   uint32_t wide = form.part == Part::wide ? width * 2 : width;
   switch (shape->second) {
-    case Shape::one: need(s, 2); out.a = src(1, width); break;
-    case Shape::two: need(s, 3); out.a = src(1, width), out.b = src(2, width); break;
-    case Shape::three: need(s, 4); out.a = src(1, width), out.b = src(2, width), out.c = src(3, dot ? 4 : wide); break;
-    case Shape::shift: need(s, 3); out.a = src(1, width), out.b = source(o[2], 4); break;
-    case Shape::count: need(s, 2); out.a = src(1, width), wide = 4; break;
-    case Shape::extract: need(s, 4); out.a = src(1, width), out.b = source(o[2], 4), out.c = source(o[3], 4); break;
+    case Shape::one:
+      need(s, 2);
+      out.a = src(1, width);
+      break;
+    case Shape::two:
+      need(s, 3);
+      out.a = src(1, width), out.b = src(2, width);
+      break;
+    case Shape::three:
+      need(s, 4);
+      out.a = src(1, width), out.b = src(2, width), out.c = src(3, dot ? 4 : wide);
+      break;
+    case Shape::shift:
+      need(s, 3);
+      out.a = src(1, width), out.b = source(o[2], 4);
+      break;
+    case Shape::count:
+      need(s, 2);
+      out.a = src(1, width), wide = 4;
+      break;
+    case Shape::extract:
+      need(s, 4);
+      out.a = src(1, width), out.b = source(o[2], 4), out.c = source(o[3], 4);
+      break;
     case Shape::insert:
       need(s, 5);
       out.a = src(1, width), out.b = src(2, width), out.c = source(o[3], 4), out.imm = source(o[4], 4);
@@ -225,7 +248,9 @@ void Decoder::mov(const S& s, Insn& out) {
     for (const O& item : vector.items) {
       uint32_t actual = 0;
       bool sink = item.kind == Kind::sink && !packing;
-      more.regs.push_back(sink ? 0 : packing ? any_source(item, element, actual) : any_destination(item, element, actual));
+      more.regs.push_back(sink      ? 0
+                          : packing ? any_source(item, element, actual)
+                                    : any_destination(item, element, actual));
       more.widths.push_back(static_cast<uint8_t>(sink ? 0 : actual));
     }
     out.flags = element;
@@ -234,7 +259,8 @@ void Decoder::mov(const S& s, Insn& out) {
     return choose(form, out);
   }
   bool is_clock = from.kind == Kind::special &&
-                  (from.name.starts_with("%clock") || from.name.starts_with("%globaltimer")) && from.name != "%clock_hi";
+                  (from.name.starts_with("%clock") || from.name.starts_with("%globaltimer")) &&
+                  from.name != "%clock_hi";
   if (is_clock) {
     out.d = destination(to, width);
     if (width != 4 && width != 8) throw Unsupported{"a clock of this width"};
@@ -251,7 +277,8 @@ void Decoder::cvt(const S& s, Insn& out) {
   Form form = form_of(s);
   uint32_t to_size = type_size(form.type), from_size = type_size(form.from), to = 0, from = 0;
   bool two = s.operands.size() == 3;
-  bool packs = form.type == Type::f16x2 || form.type == Type::bf16x2 || form.type == Type::e4m3x2 || form.type == Type::e5m2x2;
+  bool packs =
+      form.type == Type::f16x2 || form.type == Type::bf16x2 || form.type == Type::e4m3x2 || form.type == Type::e5m2x2;
   if (two != (packs && form.from == Type::f32)) throw Unsupported{"cvt with these operands"};
   out.d = any_destination(s.operands[0], to_size, to);
   out.a = any_source(s.operands[1], from_size, from);

@@ -47,10 +47,12 @@ bool Decoder::control(const S& s, Insn& out) {
 }
 
 void Decoder::fence(const S& s, Insn& out) {
-  static const std::string_view kKnown[] = {"sc", "acq_rel", "acquire", "release", "cta", "gl", "gpu", "sys", "cluster", "proxy",
-                                            "async", "alias", "global", "shared::cta", "async::generic"};
+  static const std::string_view kKnown[] = {"sc",    "acq_rel", "acquire", "release",     "cta",
+                                            "gl",    "gpu",     "sys",     "cluster",     "proxy",
+                                            "async", "alias",   "global",  "shared::cta", "async::generic"};
   for (const std::string& m : s.modifiers) {
-    if (std::find(std::begin(kKnown), std::end(kKnown), m) == std::end(kKnown)) throw Unsupported{"'" + s.opcode + "' with ." + m};
+    if (std::find(std::begin(kKnown), std::end(kKnown), m) == std::end(kKnown))
+      throw Unsupported{"'" + s.opcode + "' with ." + m};
   }
   out.handler = nothing_handler();
 }
@@ -74,29 +76,37 @@ void Decoder::call(const S& s, Insn& out) {
   }
   Extra& more = extra(out);
   if (!callee) {
-    if (name != "vprintf" && name != "__assertfail") throw Unsupported{"a call of '" + name + "', which has no body here"};
-    if (arguments) for (const O& o : arguments->items) more.before.push_back({place(o), 0, 8});
-    if (results) for (const O& o : results->items) more.after.push_back({0, place(o), 4});
+    if (name != "vprintf" && name != "__assertfail")
+      throw Unsupported{"a call of '" + name + "', which has no body here"};
+    if (arguments)
+      for (const O& o : arguments->items) more.before.push_back({place(o), 0, 8});
+    if (results)
+      for (const O& o : results->items) more.after.push_back({0, place(o), 4});
     out.handler = name == "vprintf" ? print_handler() : assert_handler();
     return;
   }
   for (const ptx::Function* reached : ptx::reachable(module_, *callee->function)) {
     const auto& calls = reached->calls;
-    if (std::find(calls.begin(), calls.end(), callee->function->name) != calls.end()) throw Unsupported{"recursion through '" + name + "'"};
+    if (std::find(calls.begin(), calls.end(), callee->function->name) != calls.end())
+      throw Unsupported{"recursion through '" + name + "'"};
   }
   const ptx::Function& f = *callee->function;
   size_t given = arguments ? arguments->items.size() : 0, taken = results ? results->items.size() : 0;
-  if (given != f.params.size() || taken > f.returns.size()) throw Unsupported{"a call of '" + name + "' with another number of arguments"};
-  for (size_t i = 0; i < given; ++i) more.before.push_back({place(arguments->items[i]), callee->param[i], f.params[i].size});
+  if (given != f.params.size() || taken > f.returns.size())
+    throw Unsupported{"a call of '" + name + "' with another number of arguments"};
+  for (size_t i = 0; i < given; ++i)
+    more.before.push_back({place(arguments->items[i]), callee->param[i], f.params[i].size});
   for (size_t i = 0; i < taken; ++i) {
     more.after.push_back({callee->param[f.params.size() + i], place(results->items[i]), f.returns[i].size});
   }
   auto size_of = [&](const O& o) { return frame_->function->variables[o.index].size; };
   for (size_t i = 0; i < given; ++i) {
-    if (size_of(arguments->items[i]) != f.params[i].size) throw Unsupported{"a call of '" + name + "' with arguments of another size"};
+    if (size_of(arguments->items[i]) != f.params[i].size)
+      throw Unsupported{"a call of '" + name + "' with arguments of another size"};
   }
   for (size_t i = 0; i < taken; ++i) {
-    if (size_of(results->items[i]) != f.returns[i].size) throw Unsupported{"a call of '" + name + "' with a result of another size"};
+    if (size_of(results->items[i]) != f.returns[i].size)
+      throw Unsupported{"a call of '" + name + "' with a result of another size"};
   }
   more.hidden = callee->return_register;
   out.target = &code_->insns[callee->first];

@@ -12,12 +12,14 @@ using ptx::type_size;
 
 namespace {
 
-// Hints and orderings that do not change what this machine does: it runs one instruction after the other, without caches.
+// Hints and orderings that do not change what this machine does: it runs one instruction after the other, without
+// caches.
 bool is_hint(std::string_view m) {
-  static const std::string_view kHints[] = {"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "cta", "gpu",
-                                            "sys", "cluster", "nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "noftz"};
-  return std::find(std::begin(kHints), std::end(kHints), m) != std::end(kHints) || m.starts_with("L1::") || m.starts_with("L2::") ||
-         m.starts_with("level::");
+  static const std::string_view kHints[] = {"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio",
+                                            "cta",  "gpu",     "sys",     "cluster", "nc",      "ca",       "cg",
+                                            "cs",   "cv",      "lu",      "wb",      "wt",      "noftz"};
+  return std::find(std::begin(kHints), std::end(kHints), m) != std::end(kHints) || m.starts_with("L1::") ||
+         m.starts_with("L2::") || m.starts_with("level::");
 }
 
 std::optional<AccessSpace> space_named(std::string_view m) {
@@ -75,8 +77,10 @@ void Decoder::vector(const O& o, Insn& out, uint32_t element, bool store) {
   Extra& more = extra(out);
   for (const O& item : o.items) {
     uint32_t width = 0, offset = 0;
-    if (item.kind != Kind::sink) offset = store ? any_source(item, element, width) : any_destination(item, element, width);
-    else if (store) throw Unsupported{"a store of '_'"};
+    if (item.kind != Kind::sink)
+      offset = store ? any_source(item, element, width) : any_destination(item, element, width);
+    else if (store)
+      throw Unsupported{"a store of '_'"};
     more.regs.push_back(offset);
     more.widths.push_back(static_cast<uint8_t>(width));
   }
@@ -88,10 +92,14 @@ void Decoder::load_store(const S& s, Insn& out, bool store) {
   Type type = Type::none;
   uint32_t count = 1;
   for (const std::string& m : s.modifiers) {
-    if (auto named = space_named(m)) space = *named;
-    else if (m == "v2" || m == "v4" || m == "v8") count = static_cast<uint32_t>(m[1] - '0');
-    else if (Type t = ptx::type_named(m); t != Type::none) type = t;
-    else if (!is_hint(m)) throw Unsupported{"'" + s.opcode + "' with ." + m};
+    if (auto named = space_named(m))
+      space = *named;
+    else if (m == "v2" || m == "v4" || m == "v8")
+      count = static_cast<uint32_t>(m[1] - '0');
+    else if (Type t = ptx::type_named(m); t != Type::none)
+      type = t;
+    else if (!is_hint(m))
+      throw Unsupported{"'" + s.opcode + "' with ." + m};
   }
   uint32_t element = type_size(type);
   if (type == Type::none || type == Type::pred || element > 8) throw Unsupported{"'" + s.opcode + "' of this type"};
@@ -124,7 +132,8 @@ void Decoder::load_store(const S& s, Insn& out, bool store) {
   }
   out.flags |= count | (is_signed(type) ? kSignExtend : 0);
   if (data.kind == Kind::vector) {
-    if (data.items.size() != count || count == 1) throw Unsupported{"a vector of " + std::to_string(data.items.size()) + " elements"};
+    if (data.items.size() != count || count == 1)
+      throw Unsupported{"a vector of " + std::to_string(data.items.size()) + " elements"};
     return vector(data, out, element, store);
   }
   if (count != 1) throw Unsupported{"a vector access of one register"};
@@ -139,12 +148,17 @@ void Decoder::atomic(const S& s, Insn& out, bool reduction) {
   Type type = Type::none;
   std::string_view name;
   for (const std::string& m : s.modifiers) {
-    if (auto named = space_named(m)) space = *named;
-    else if (Type t = ptx::type_named(m); t != Type::none) type = t;
-    else if (std::find(std::begin(kNames), std::end(kNames), m) != std::end(kNames)) name = m;
-    else if (!is_hint(m)) throw Unsupported{"'" + s.opcode + "' with ." + m};
+    if (auto named = space_named(m))
+      space = *named;
+    else if (Type t = ptx::type_named(m); t != Type::none)
+      type = t;
+    else if (std::find(std::begin(kNames), std::end(kNames), m) != std::end(kNames))
+      name = m;
+    else if (!is_hint(m))
+      throw Unsupported{"'" + s.opcode + "' with ." + m};
   }
-  if (space != AccessSpace::generic && space != AccessSpace::global && space != AccessSpace::shared) throw Unsupported{"an atomic in this space"};
+  if (space != AccessSpace::generic && space != AccessSpace::global && space != AccessSpace::shared)
+    throw Unsupported{"an atomic in this space"};
   size_t at = reduction ? 0 : 1, operands = (name == "cas" ? 3 : 2) + at;
   need(s, operands, operands + 1);  // one more is a cache policy
   uint32_t width = type_size(type);
@@ -157,7 +171,8 @@ void Decoder::atomic(const S& s, Insn& out, bool reduction) {
   if (!out.handler) throw Unsupported{std::string(s.opcode) + "." + std::string(name) + " on ." + ptx::type_name(type)};
 }
 
-// The copy happens when it is issued; commit and wait then have nothing to do. A kernel that forgets to wait is not caught.
+// The copy happens when it is issued; commit and wait then have nothing to do. A kernel that forgets to wait is not
+// caught.
 void Decoder::cp(const S& s, Insn& out) {
   const auto& m = s.modifiers;
   if (m.empty() || m[0] != "async") throw Unsupported{"'cp' without .async"};
@@ -167,19 +182,23 @@ void Decoder::cp(const S& s, Insn& out) {
     return;
   }
   for (size_t i = 1; i < m.size(); ++i) {
-    bool known = m[i] == "ca" || m[i] == "cg" || m[i] == "shared" || m[i] == "shared::cta" || m[i] == "global" || is_hint(m[i]);
+    bool known =
+        m[i] == "ca" || m[i] == "cg" || m[i] == "shared" || m[i] == "shared::cta" || m[i] == "global" || is_hint(m[i]);
     if (!known) throw Unsupported{"cp.async." + m[i]};
   }
   need(s, 3, 5);
   const auto& o = s.operands;
-  if (o[2].kind != Kind::integer || (o[2].bits != 4 && o[2].bits != 8 && o[2].bits != 16)) throw Unsupported{"cp.async of this size"};
+  if (o[2].kind != Kind::integer || (o[2].bits != 4 && o[2].bits != 8 && o[2].bits != 16))
+    throw Unsupported{"cp.async of this size"};
   uint32_t bytes = static_cast<uint32_t>(o[2].bits), size = constant(4, bytes), ignore = 0;
   size_t left = o.size() - (has(s, "L2::cache_hint") ? 1 : 0);
   for (size_t i = 3; i < left; ++i) {
     bool is_predicate = o[i].kind == Kind::reg && frame_->function->registers[o[i].index].type == Type::pred;
     int64_t flip = 0;
-    if (is_predicate) ignore = predicate_source(o[i], flip);
-    else size = source(o[i], 4);
+    if (is_predicate)
+      ignore = predicate_source(o[i], flip);
+    else
+      size = source(o[i], 4);
     if (flip != 0) throw Unsupported{"cp.async with a negated predicate"};
   }
   Insn from;
@@ -204,14 +223,22 @@ void Decoder::cvta(const S& s, Insn& out) {
   uint32_t width = 8;
   for (const std::string& m : s.modifiers) {
     auto space = space_named(m);
-    if (m == "to") to = true;
-    else if (m == "u32") width = 4;
-    else if (m == "u64") width = 8;
-    else if (space == AccessSpace::shared) window = kSharedWindow;
-    else if (space == AccessSpace::local) window = kLocalWindow;
-    else if (space == AccessSpace::param) window = kParamWindow;
-    else if (m == "shared::cluster") window = kSharedWindow;  // a cluster has one CTA here
-    else if (!space) throw Unsupported{"'" + s.opcode + "' with ." + m};
+    if (m == "to")
+      to = true;
+    else if (m == "u32")
+      width = 4;
+    else if (m == "u64")
+      width = 8;
+    else if (space == AccessSpace::shared)
+      window = kSharedWindow;
+    else if (space == AccessSpace::local)
+      window = kLocalWindow;
+    else if (space == AccessSpace::param)
+      window = kParamWindow;
+    else if (m == "shared::cluster")
+      window = kSharedWindow;  // a cluster has one CTA here
+    else if (!space)
+      throw Unsupported{"'" + s.opcode + "' with ." + m};
   }
   out.imm = static_cast<int64_t>(window);
   if (s.opcode == "isspacep") {

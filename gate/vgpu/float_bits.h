@@ -1,6 +1,6 @@
-// Bits of floating-point values, for handlers: flushing, canonical NaN, narrow formats, directed rounding. All branch-free
-// where a lane loop should vectorise. Included inside the namespace of each handler variant; templates and inline
-// functions here must not leak out of it.
+// Bits of floating-point values, for handlers: flushing, canonical NaN, narrow formats, directed rounding. All
+// branch-free where a lane loop should vectorise. Included inside the namespace of each handler variant; templates and
+// inline functions here must not leak out of it.
 #pragma once
 
 #include <bit>
@@ -31,7 +31,10 @@ inline double flush(double v) { return v; }  // .ftz does not exist for f64
 inline float canonical(float v) { return v == v ? v : bits_f32(0x7fffffff); }
 inline double canonical(double v) { return v; }
 
-template <class T> inline T saturate(T v) { return v >= T(0) ? (v <= T(1) ? v + T(0) : T(1)) : T(0); }  // NaN → 0, -0 → +0
+template <class T>
+inline T saturate(T v) {
+  return v >= T(0) ? (v <= T(1) ? v + T(0) : T(1)) : T(0);
+}  // NaN → 0, -0 → +0
 
 inline float half_to_float(uint16_t h) {
   uint32_t magnitude = uint32_t(h & 0x7fff) << 13;
@@ -45,7 +48,7 @@ inline uint16_t float_to_half(float v) {
   uint32_t normal = (a + 0xfff + (a >> 13 & 1) - 0x38000000) >> 13;
   uint32_t tiny = f32_bits(bits_f32(a < 0x38800000 ? a : 0) + 0.5f) - 0x3f000000;
   uint32_t out = a < 0x38800000 ? tiny : normal;
-  out = a >= 0x477ff000 ? 0x7c00 : out;   // rounds past the largest
+  out = a >= 0x477ff000 ? 0x7c00 : out;  // rounds past the largest
   out = a > 0x7f800000 ? 0x7fff : out | sign;
   return uint16_t(out);
 }
@@ -96,7 +99,10 @@ class HostRounding {
   unsigned saved_;
 #else
   explicit HostRounding(Round mode) : saved_(std::fegetround()) {
-    std::fesetround(mode == Round::rz ? FE_TOWARDZERO : mode == Round::rm ? FE_DOWNWARD : mode == Round::rp ? FE_UPWARD : FE_TONEAREST);
+    std::fesetround(mode == Round::rz   ? FE_TOWARDZERO
+                    : mode == Round::rm ? FE_DOWNWARD
+                    : mode == Round::rp ? FE_UPWARD
+                                        : FE_TONEAREST);
   }
   ~HostRounding() { std::fesetround(saved_); }
 

@@ -20,16 +20,16 @@ enum class Part : uint8_t { none, lo, hi, wide };
 
 struct Form {
   std::string_view op;
-  Type type = Type::none;      // the first type named: of the result
-  Type from = Type::none;      // the last type named: of the source; equal to `type` when only one is named
+  Type type = Type::none;  // the first type named: of the result
+  Type from = Type::none;  // the last type named: of the source; equal to `type` when only one is named
   Round round = Round::none;
   Compare compare = Compare::none;
   Bool combine = Bool::none;
   Part part = Part::none;
   bool ftz = false, sat = false, satfinite = false, relu = false, nan = false, approx = false, full = false, cc = false;
-  bool clamp = false, wrap = false;   // shf
-  bool exact = false;          // cvt: both registers are as wide as their types
-  std::string_view mode;       // prmt: "f4e"…; shf: "l", "r"; bfind: "shiftamt"; lop3
+  bool clamp = false, wrap = false;  // shf
+  bool exact = false;                // cvt: both registers are as wide as their types
+  std::string_view mode;             // prmt: "f4e"…; shf: "l", "r"; bfind: "shiftamt"; lop3
 };
 
 // Handlers of one instruction set of the host. `select` gives null for a form that is not executed.
@@ -37,6 +37,6 @@ struct OpTable {
   const char* name;
   Handler (*select)(const Form& form);
 };
-const OpTable& op_table();     // the best that this machine runs; KGATE_VGPU_ISA=portable forces the plain one
+const OpTable& op_table();  // the best that this machine runs; KGATE_VGPU_ISA=portable forces the plain one
 
 }  // namespace kgate::vgpu

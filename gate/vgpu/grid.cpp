@@ -1,5 +1,5 @@
-// The grid: CTAs in order, their warps round robin. A CTA that spins (it waits for another one) steps back behind the next,
-// so that look-back scans and semaphores between blocks make progress.
+// The grid: CTAs in order, their warps round robin. A CTA that spins (it waits for another one) steps back behind the
+// next, so that look-back scans and semaphores between blocks make progress.
 #include <algorithm>
 #include <list>
 
@@ -10,8 +10,8 @@ namespace kgate::vgpu {
 namespace {
 
 constexpr uint64_t kDefaultBudget = uint64_t{1} << 31;
-constexpr uint32_t kRotateAfter = 4096;   // backward branches of one split while others wait
-constexpr int kPassesPerTurn = 2;         // quanta of a CTA before the next one gets its turn
+constexpr uint32_t kRotateAfter = 4096;  // backward branches of one split while others wait
+constexpr int kPassesPerTurn = 2;        // quanta of a CTA before the next one gets its turn
 constexpr size_t kMostResident = 64;
 
 void merge_splits(Warp& warp) {
@@ -130,33 +130,57 @@ uint64_t special_value(SpecialKind kind, const Launch& launch, const Cta& cta, u
   uint32_t thread = warp * 32 + lane;
   uint32_t bit = uint32_t{1} << lane;
   switch (kind) {
-    case SpecialKind::tid_x: return thread % block.x;
-    case SpecialKind::tid_y: return thread / block.x % block.y;
-    case SpecialKind::tid_z: return thread / block.x / block.y;
-    case SpecialKind::ntid_x: return block.x;
-    case SpecialKind::ntid_y: return block.y;
-    case SpecialKind::ntid_z: return block.z;
-    case SpecialKind::ctaid_x: return cta.id.x;
-    case SpecialKind::ctaid_y: return cta.id.y;
-    case SpecialKind::ctaid_z: return cta.id.z;
-    case SpecialKind::nctaid_x: return grid.x;
-    case SpecialKind::nctaid_y: return grid.y;
-    case SpecialKind::nctaid_z: return grid.z;
-    case SpecialKind::laneid: return lane;
-    case SpecialKind::warpid: return warp;
-    case SpecialKind::nwarpid: return cta.warps.size();
+    case SpecialKind::tid_x:
+      return thread % block.x;
+    case SpecialKind::tid_y:
+      return thread / block.x % block.y;
+    case SpecialKind::tid_z:
+      return thread / block.x / block.y;
+    case SpecialKind::ntid_x:
+      return block.x;
+    case SpecialKind::ntid_y:
+      return block.y;
+    case SpecialKind::ntid_z:
+      return block.z;
+    case SpecialKind::ctaid_x:
+      return cta.id.x;
+    case SpecialKind::ctaid_y:
+      return cta.id.y;
+    case SpecialKind::ctaid_z:
+      return cta.id.z;
+    case SpecialKind::nctaid_x:
+      return grid.x;
+    case SpecialKind::nctaid_y:
+      return grid.y;
+    case SpecialKind::nctaid_z:
+      return grid.z;
+    case SpecialKind::laneid:
+      return lane;
+    case SpecialKind::warpid:
+      return warp;
+    case SpecialKind::nwarpid:
+      return cta.warps.size();
     case SpecialKind::nsmid:
-    case SpecialKind::one: return 1;
-    case SpecialKind::mask_eq: return bit;
-    case SpecialKind::mask_lt: return bit - 1;
-    case SpecialKind::mask_le: return bit | (bit - 1);
-    case SpecialKind::mask_ge: return ~(bit - 1);
-    case SpecialKind::mask_gt: return ~(bit | (bit - 1));
-    case SpecialKind::dynamic_shared: return launch.request->dynamic_shared;
-    case SpecialKind::total_shared: return cta.shared.size();
+    case SpecialKind::one:
+      return 1;
+    case SpecialKind::mask_eq:
+      return bit;
+    case SpecialKind::mask_lt:
+      return bit - 1;
+    case SpecialKind::mask_le:
+      return bit | (bit - 1);
+    case SpecialKind::mask_ge:
+      return ~(bit - 1);
+    case SpecialKind::mask_gt:
+      return ~(bit | (bit - 1));
+    case SpecialKind::dynamic_shared:
+      return launch.request->dynamic_shared;
+    case SpecialKind::total_shared:
+      return cta.shared.size();
     case SpecialKind::smid:
     case SpecialKind::gridid:
-    case SpecialKind::zero: return 0;
+    case SpecialKind::zero:
+      return 0;
   }
   return 0;
 }
@@ -182,7 +206,8 @@ void start_cta(Launch& launch, Cta& cta, uint64_t number) {
       std::byte* regs = cta.registers.get()->bytes + stride * w;
       set_predicate(regs, kAllOnes, ~0u, ~0u);
       for (const Constant& constant : code.constants) {
-        for (uint32_t lane = 0; lane < 32; ++lane) store_lane(regs, constant.offset, constant.width, lane, constant.value);
+        for (uint32_t lane = 0; lane < 32; ++lane)
+          store_lane(regs, constant.offset, constant.width, lane, constant.value);
       }
     }
   }

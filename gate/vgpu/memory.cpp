@@ -24,9 +24,11 @@ DeviceMemory::DeviceMemory(uint64_t capacity_bytes) : state_(std::make_unique<St
   s.capacity = capacity_bytes;
   s.reserved = round_up(std::max<uint64_t>(capacity_bytes, kPage) * 4, kPage);
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  void* at = mmap(reinterpret_cast<void*>(kPreferredBase), s.reserved, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+  void* at = mmap(reinterpret_cast<void*>(kPreferredBase), s.reserved, PROT_READ | PROT_WRITE,
+                  flags | MAP_FIXED_NOREPLACE, -1, 0);
   if (at == MAP_FAILED) at = mmap(nullptr, s.reserved, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (at == MAP_FAILED) throw Error(Exit::environment, "cannot reserve " + std::to_string(s.reserved) + " bytes of address space");
+  if (at == MAP_FAILED)
+    throw Error(Exit::environment, "cannot reserve " + std::to_string(s.reserved) + " bytes of address space");
   s.base = reinterpret_cast<uint64_t>(at);
   s.next = s.base + kRedZone;
 }
@@ -36,7 +38,8 @@ DeviceMemory::~DeviceMemory() { munmap(reinterpret_cast<void*>(state_->base), st
 uint64_t DeviceMemory::allocate(uint64_t bytes, uint64_t align) {
   State& s = *state_;
   bool power = align != 0 && (align & (align - 1)) == 0;
-  if (bytes == 0 || !power || align > (uint64_t{1} << 21) || bytes > s.capacity || s.used > s.capacity - bytes) return 0;
+  if (bytes == 0 || !power || align > (uint64_t{1} << 21) || bytes > s.capacity || s.used > s.capacity - bytes)
+    return 0;
   align = std::max<uint64_t>(align, 256);
   for (int attempt = 0; attempt < 2; ++attempt) {
     uint64_t at = s.first_gap(s.next, bytes, align);

@@ -6,9 +6,13 @@
 
 namespace kgate::vgpu {
 
-namespace portable { Handler select(const Form& form); }
+namespace portable {
+Handler select(const Form& form);
+}
 #if KGATE_HAVE_AVX2_VARIANT
-namespace avx2 { Handler select(const Form& form); }
+namespace avx2 {
+Handler select(const Form& form);
+}
 #endif
 
 const OpTable& op_table() {

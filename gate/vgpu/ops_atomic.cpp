@@ -66,26 +66,41 @@ Handler bits(std::string_view name) {
 
 Handler atomic_handler(std::string_view name, ptx::Type type, bool noftz) {
   switch (type) {
-    case Type::u32: return integer<uint32_t>(name);
-    case Type::s32: return integer<int32_t>(name);
-    case Type::u64: return integer<uint64_t>(name);
-    case Type::s64: return integer<int64_t>(name);
-    case Type::b16: return name == "cas" || name == "exch" ? bits<uint16_t>(name) : nullptr;
-    case Type::b32: return bits<uint32_t>(name);
-    case Type::b64: return bits<uint64_t>(name);
-    default: break;
+    case Type::u32:
+      return integer<uint32_t>(name);
+    case Type::s32:
+      return integer<int32_t>(name);
+    case Type::u64:
+      return integer<uint64_t>(name);
+    case Type::s64:
+      return integer<int64_t>(name);
+    case Type::b16:
+      return name == "cas" || name == "exch" ? bits<uint16_t>(name) : nullptr;
+    case Type::b32:
+      return bits<uint32_t>(name);
+    case Type::b64:
+      return bits<uint64_t>(name);
+    default:
+      break;
   }
   if (name != "add") return nullptr;
   bool narrow = type == Type::f16 || type == Type::f16x2 || type == Type::bf16 || type == Type::bf16x2;
   if (narrow && !noftz) return nullptr;
   switch (type) {
-    case Type::f32: return atomic<float, [](float a, float b, float) { return canonical(a + b); }>;
-    case Type::f64: return atomic<double, [](double a, double b, double) { return a + b; }>;
-    case Type::f16: return atomic<uint16_t, [](uint16_t a, uint16_t b, uint16_t) { return half_add(a, b); }>;
-    case Type::bf16: return atomic<uint16_t, [](uint16_t a, uint16_t b, uint16_t) { return brain_add(a, b); }>;
-    case Type::f16x2: return atomic<uint32_t, half_pair_add>;
-    case Type::bf16x2: return atomic<uint32_t, brain_pair_add>;
-    default: return nullptr;
+    case Type::f32:
+      return atomic<float, [](float a, float b, float) { return canonical(a + b); }>;
+    case Type::f64:
+      return atomic<double, [](double a, double b, double) { return a + b; }>;
+    case Type::f16:
+      return atomic<uint16_t, [](uint16_t a, uint16_t b, uint16_t) { return half_add(a, b); }>;
+    case Type::bf16:
+      return atomic<uint16_t, [](uint16_t a, uint16_t b, uint16_t) { return brain_add(a, b); }>;
+    case Type::f16x2:
+      return atomic<uint32_t, half_pair_add>;
+    case Type::bf16x2:
+      return atomic<uint32_t, brain_pair_add>;
+    default:
+      return nullptr;
   }
 }
 

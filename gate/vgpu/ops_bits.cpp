@@ -61,8 +61,10 @@ uint32_t find_top(T a) {
   U<T> v = U<T>(a);
   if (T(-1) < T(0) && a < T(0)) v = ~v;
   if (v == 0) return ~0u;
-  if constexpr (sizeof(T) == 8) return 63u - unsigned(__builtin_clzll(v));
-  else return 31u - unsigned(__builtin_clz(v));
+  if constexpr (sizeof(T) == 8)
+    return 63u - unsigned(__builtin_clzll(v));
+  else
+    return 31u - unsigned(__builtin_clz(v));
 }
 
 template <class T>
@@ -111,7 +113,8 @@ Handler permutation(std::string_view mode) {
 
 H logic3(std::byte* regs, const Insn* ip, uint32_t mask, Warp&) {
   uint32_t* d = lanes<uint32_t>(regs, ip->d);
-  const uint32_t *a = lanes<uint32_t>(regs, ip->a), *b = lanes<uint32_t>(regs, ip->b), *c = lanes<uint32_t>(regs, ip->c);
+  const uint32_t *a = lanes<uint32_t>(regs, ip->a), *b = lanes<uint32_t>(regs, ip->b),
+                 *c = lanes<uint32_t>(regs, ip->c);
   uint32_t table = static_cast<uint32_t>(ip->imm);
 #pragma GCC ivdep
   for (int l = 0; l < 32; ++l) {
@@ -131,8 +134,10 @@ Handler funnel(const Form& form) {
   static constexpr auto right = [](P lo, P hi, P n) { return P((uint64_t{hi} << 32 | lo) >> n); };
   if (form.mode == "l" && form.wrap) return ternary<P, P, P, P, [](P a, P b, P c) { return left(a, b, c & 31); }>;
   if (form.mode == "r" && form.wrap) return ternary<P, P, P, P, [](P a, P b, P c) { return right(a, b, c & 31); }>;
-  if (form.mode == "l" && form.clamp) return ternary<P, P, P, P, [](P a, P b, P c) { return left(a, b, c < 32 ? c : 32); }>;
-  if (form.mode == "r" && form.clamp) return ternary<P, P, P, P, [](P a, P b, P c) { return right(a, b, c < 32 ? c : 32); }>;
+  if (form.mode == "l" && form.clamp)
+    return ternary<P, P, P, P, [](P a, P b, P c) { return left(a, b, c < 32 ? c : 32); }>;
+  if (form.mode == "r" && form.clamp)
+    return ternary<P, P, P, P, [](P a, P b, P c) { return right(a, b, c < 32 ? c : 32); }>;
   return nullptr;
 }
 
@@ -159,16 +164,21 @@ Handler select_bits(const Form& form) {
   if (op == "shf") return funnel(form);
   if (op == "bfe") {
     return with_integer(form.type, []<class T>(TypeTag<T>) -> Handler {
-      if constexpr (sizeof(T) < 4) return nullptr;
-      else return ternary<T, T, uint32_t, uint32_t, [](T a, uint32_t p, uint32_t n) { return extract(a, p, n); }>;
+      if constexpr (sizeof(T) < 4)
+        return nullptr;
+      else
+        return ternary<T, T, uint32_t, uint32_t, [](T a, uint32_t p, uint32_t n) { return extract(a, p, n); }>;
     });
   }
   if (op == "bfind") {
     bool amount = form.mode == "shiftamt";
     return with_integer(form.type, [&]<class T>(TypeTag<T>) -> Handler {
-      if constexpr (sizeof(T) < 4) return nullptr;
-      else if (amount) return unary<uint32_t, T, [](T a) { return shift_to_top(a); }>;
-      else return unary<uint32_t, T, [](T a) { return find_top(a); }>;
+      if constexpr (sizeof(T) < 4)
+        return nullptr;
+      else if (amount)
+        return unary<uint32_t, T, [](T a) { return shift_to_top(a); }>;
+      else
+        return unary<uint32_t, T, [](T a) { return find_top(a); }>;
     });
   }
   return nullptr;

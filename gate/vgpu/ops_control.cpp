@@ -1,7 +1,7 @@
 // Branches, calls, exits, barriers, traps, clocks.
+#include "support/text.h"
 #include "vgpu/barrier.h"
 #include "vgpu/handlers.h"
-#include "support/text.h"
 
 namespace kgate::vgpu {
 
@@ -40,14 +40,17 @@ const Insn* scatter(const Insn* ip, uint32_t mask, Warp& warp, F target_of) {
     left &= ~group;
     back |= !before(ip, target);
     ++groups;
-    if (warp.splits[warp.running].mask == 0) warp.splits[warp.running] = {target, group, Wait::ready, 0, 0};
-    else warp.add_split(target, group);
+    if (warp.splits[warp.running].mask == 0)
+      warp.splits[warp.running] = {target, group, Wait::ready, 0, 0};
+    else
+      warp.add_split(target, group);
   }
   if (groups > 1) ++warp.launch->counters.divergent_branches;
   if (back) {
     warp.went_back();
     if (warp.launch->counters.warp_instructions > warp.launch->budget) {
-      return warp.fault(FaultKind::budget_exhausted, ip, first_lane(mask), "the launch ran out of its budget of instructions here");
+      return warp.fault(FaultKind::budget_exhausted, ip, first_lane(mask),
+                        "the launch ran out of its budget of instructions here");
     }
   }
   return kYield;
@@ -57,8 +60,9 @@ const Insn* branch_table(std::byte* regs, const Insn* ip, uint32_t mask, Warp& w
   const uint32_t* index = lanes<uint32_t>(regs, ip->a);
   for (uint32_t l = 0; l < 32; ++l) {
     if ((mask >> l & 1) && index[l] >= ip->extra->targets.size()) {
-      return warp.fault(FaultKind::illegal_instruction, ip, l, "index " + std::to_string(index[l]) + " is past the " +
-                        std::to_string(ip->extra->targets.size()) + " targets of the branch");
+      return warp.fault(FaultKind::illegal_instruction, ip, l,
+                        "index " + std::to_string(index[l]) + " is past the " +
+                            std::to_string(ip->extra->targets.size()) + " targets of the branch");
     }
   }
   warp.count_to(ip + 1);

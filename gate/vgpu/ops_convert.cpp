@@ -1,5 +1,6 @@
-// cvt between integers, f16, bf16, f32 and f64; packed conversions from pairs of f32. PTX ISA: float to integer clamps to the
-// range and turns NaN into 0; .sat on a float clamps to [0, 1]; of cvt.*x2 d, a, b the first source fills the upper half.
+// cvt between integers, f16, bf16, f32 and f64; packed conversions from pairs of f32. PTX ISA: float to integer clamps
+// to the range and turns NaN into 0; .sat on a float clamps to [0, 1]; of cvt.*x2 d, a, b the first source fills the
+// upper half.
 #include <limits>
 
 #include "vgpu/convert.h"
@@ -16,24 +17,41 @@ struct Mods {
   bool has(ConvertBits bit) const { return bits & bit; }
 };
 
-struct F16 { uint16_t v; };
-struct B16 { uint16_t v; };
-template <class T> constexpr bool is_float = std::is_same_v<T, F16> || std::is_same_v<T, B16> || std::is_floating_point_v<T>;
+struct F16 {
+  uint16_t v;
+};
+struct B16 {
+  uint16_t v;
+};
+template <class T>
+constexpr bool is_float = std::is_same_v<T, F16> || std::is_same_v<T, B16> || std::is_floating_point_v<T>;
 
 // ---- widening to double, which holds every value but 64-bit integers
 template <class S>
 double widen(S v) {
-  if constexpr (std::is_same_v<S, F16>) return half_to_float(v.v);
-  else if constexpr (std::is_same_v<S, B16>) return brain_to_float(v.v);
-  else return static_cast<double>(v);
+  if constexpr (std::is_same_v<S, F16>)
+    return half_to_float(v.v);
+  else if constexpr (std::is_same_v<S, B16>)
+    return brain_to_float(v.v);
+  else
+    return static_cast<double>(v);
 }
 
 double to_integral(double v, Round round) {
   switch (round) {
-    case Round::rni: case Round::rn: return __builtin_nearbyint(v);
-    case Round::rmi: case Round::rm: return __builtin_floor(v);
-    case Round::rpi: case Round::rp: return __builtin_ceil(v);
-    case Round::rzi: case Round::rz: default: return __builtin_trunc(v);
+    case Round::rni:
+    case Round::rn:
+      return __builtin_nearbyint(v);
+    case Round::rmi:
+    case Round::rm:
+      return __builtin_floor(v);
+    case Round::rpi:
+    case Round::rp:
+      return __builtin_ceil(v);
+    case Round::rzi:
+    case Round::rz:
+    default:
+      return __builtin_trunc(v);
   }
 }
 
@@ -42,7 +60,8 @@ D to_integer(double v, Round round) {
   if (v != v) return D(0);
   v = to_integral(v, round);
   constexpr double low = double(std::numeric_limits<D>::min());
-  constexpr double past = sizeof(D) == 8 ? (std::is_signed_v<D> ? 0x1p63 : 0x1p64) : double(std::numeric_limits<D>::max()) + 1.0;
+  constexpr double past =
+      sizeof(D) == 8 ? (std::is_signed_v<D> ? 0x1p63 : 0x1p64) : double(std::numeric_limits<D>::max()) + 1.0;
   if (v <= low) return std::numeric_limits<D>::min();
   if (v >= past) return std::numeric_limits<D>::max();
   return static_cast<D>(v);
@@ -55,9 +74,11 @@ uint16_t direct(uint16_t nearest, double exact, Round round, Widen widen_bits) {
   double got = widen_bits(nearest);
   bool negative = nearest & 0x8000 || (nearest == 0 && exact < 0);
   bool too_high = got > exact, too_low = got < exact;
-  bool want_low = round == Round::rm || (round == Round::rz && exact > 0), want_high = round == Round::rp || (round == Round::rz && exact < 0);
+  bool want_low = round == Round::rm || (round == Round::rz && exact > 0),
+       want_high = round == Round::rp || (round == Round::rz && exact < 0);
   uint16_t magnitude = nearest & 0x7fff;
-  if (want_low && too_high) return negative && magnitude ? uint16_t(nearest + 1) : magnitude ? uint16_t(nearest - 1) : uint16_t(0x8001);
+  if (want_low && too_high)
+    return negative && magnitude ? uint16_t(nearest + 1) : magnitude ? uint16_t(nearest - 1) : uint16_t(0x8001);
   if (want_high && too_low) return negative && magnitude ? uint16_t(nearest - 1) : uint16_t(magnitude + 1);
   return nearest;
 }
@@ -74,8 +95,10 @@ D to_float(S v, double wide, Mods mods) {
     return wide;
   } else if constexpr (std::is_same_v<D, float>) {
     if (mods.round == Round::none || mods.round == Round::rn) {
-      if constexpr (std::is_integral_v<S>) return static_cast<float>(v);
-      else return canonical(static_cast<float>(wide));
+      if constexpr (std::is_integral_v<S>)
+        return static_cast<float>(v);
+      else
+        return canonical(static_cast<float>(wide));
     }
     if constexpr (std::is_integral_v<S>) {
       volatile S in = v;
@@ -161,7 +184,8 @@ H convert(std::byte* regs, const Insn* ip, uint32_t mask, Warp&) {
   uint32_t from = ip->flags & 0xff, to = ip->flags >> 8;
   for (uint32_t l = 0; l < 32; ++l) {
     if (!(mask >> l & 1)) continue;
-    store_lane<D>(regs + ip->d + size_t{to} * l, to, convert_value<D, S>(load_lane<S>(regs + ip->a + size_t{from} * l), mods));
+    store_lane<D>(regs + ip->d + size_t{to} * l, to,
+                  convert_value<D, S>(load_lane<S>(regs + ip->a + size_t{from} * l), mods));
   }
   return ip + 1;
 }
@@ -169,13 +193,21 @@ H convert(std::byte* regs, const Insn* ip, uint32_t mask, Warp&) {
 template <class F>
 Handler with_type(Type type, F f) {
   switch (type) {
-    case Type::u8: case Type::b8: return f(TypeTag<uint8_t>{});
-    case Type::s8: return f(TypeTag<int8_t>{});
-    case Type::f16: return f(TypeTag<F16>{});
-    case Type::bf16: return f(TypeTag<B16>{});
-    case Type::f32: return f(TypeTag<float>{});
-    case Type::f64: return f(TypeTag<double>{});
-    default: return with_integer(type, f);
+    case Type::u8:
+    case Type::b8:
+      return f(TypeTag<uint8_t>{});
+    case Type::s8:
+      return f(TypeTag<int8_t>{});
+    case Type::f16:
+      return f(TypeTag<F16>{});
+    case Type::bf16:
+      return f(TypeTag<B16>{});
+    case Type::f32:
+      return f(TypeTag<float>{});
+    case Type::f64:
+      return f(TypeTag<double>{});
+    default:
+      return with_integer(type, f);
   }
 }
 
@@ -185,15 +217,20 @@ Handler quick(const Form& form) {
   if (!plain) return nullptr;
   Type to = form.type, from = form.from;
   if (form.round == Round::none) {
-    if (to == Type::f32 && from == Type::f16) return unary<float, uint16_t, [](uint16_t a) { return canonical(half_to_float(a)); }>;
-    if (to == Type::f32 && from == Type::bf16) return unary<float, uint16_t, [](uint16_t a) { return canonical(brain_to_float(a)); }>;
+    if (to == Type::f32 && from == Type::f16)
+      return unary<float, uint16_t, [](uint16_t a) { return canonical(half_to_float(a)); }>;
+    if (to == Type::f32 && from == Type::bf16)
+      return unary<float, uint16_t, [](uint16_t a) { return canonical(brain_to_float(a)); }>;
     if (to == Type::s64 && from == Type::s32) return unary<int64_t, int32_t, [](int32_t a) { return int64_t{a}; }>;
-    if ((to == Type::u64 || to == Type::s64) && from == Type::u32) return unary<uint64_t, uint32_t, [](uint32_t a) { return uint64_t{a}; }>;
+    if ((to == Type::u64 || to == Type::s64) && from == Type::u32)
+      return unary<uint64_t, uint32_t, [](uint32_t a) { return uint64_t{a}; }>;
     if ((to == Type::u32 || to == Type::s32) && (from == Type::u64 || from == Type::s64)) {
       return unary<uint32_t, uint64_t, [](uint64_t a) { return uint32_t(a); }>;
     }
-    if ((to == Type::u32 || to == Type::s32) && from == Type::u16) return unary<uint32_t, uint16_t, [](uint16_t a) { return uint32_t{a}; }>;
-    if ((to == Type::u32 || to == Type::s32) && from == Type::s16) return unary<int32_t, int16_t, [](int16_t a) { return int32_t{a}; }>;
+    if ((to == Type::u32 || to == Type::s32) && from == Type::u16)
+      return unary<uint32_t, uint16_t, [](uint16_t a) { return uint32_t{a}; }>;
+    if ((to == Type::u32 || to == Type::s32) && from == Type::s16)
+      return unary<int32_t, int16_t, [](int16_t a) { return int32_t{a}; }>;
     if ((to == Type::u16 || to == Type::s16) && (from == Type::u32 || from == Type::s32)) {
       return unary<uint16_t, uint32_t, [](uint32_t a) { return uint16_t(a); }>;
     }
@@ -231,13 +268,15 @@ H pair_from_f32(std::byte* regs, const Insn* ip, uint32_t mask, Warp&) {
 
 template <auto F>
 H quick_pair(std::byte* regs, const Insn* ip, uint32_t mask, Warp& warp) {
-  return binary<uint32_t, float, float, [](float a, float b) { return uint32_t{F(b)} | uint32_t{F(a)} << 16; }>(regs, ip, mask, warp);
+  return binary<uint32_t, float, float, [](float a, float b) { return uint32_t{F(b)} | uint32_t{F(a)} << 16; }>(
+      regs, ip, mask, warp);
 }
 
 Handler packed16(const Form& form) {
   bool half = form.type == Type::f16x2;
   if (form.from != Type::f32 || form.ftz || form.sat) return nullptr;
-  if (form.round == Round::rn && !form.relu && !form.satfinite) return half ? quick_pair<float_to_half> : quick_pair<float_to_brain>;
+  if (form.round == Round::rn && !form.relu && !form.satfinite)
+    return half ? quick_pair<float_to_half> : quick_pair<float_to_brain>;
   if (form.round != Round::rn && form.round != Round::rz) return nullptr;
   return half ? pair_from_f32<F16> : pair_from_f32<B16>;
 }
@@ -268,19 +307,22 @@ float widen8(uint8_t v) {
   if constexpr (kMantissa == 3) {
     if (magnitude == 0x7f) return bits_f32(0x7fffffff);
   } else {
-    if (magnitude >= 0x7c) return magnitude > 0x7c ? bits_f32(0x7fffffff) : bits_f32(0x7f800000 | uint32_t(v & 0x80) << 24);
+    if (magnitude >= 0x7c)
+      return magnitude > 0x7c ? bits_f32(0x7fffffff) : bits_f32(0x7f800000 | uint32_t(v & 0x80) << 24);
   }
   uint32_t exponent = magnitude >> kMantissa, fraction = magnitude & ((1u << kMantissa) - 1);
   float unit = bits_f32(uint32_t(127 + 1 - kBias - kMantissa) << 23);
-  float out = exponent == 0 ? float(fraction) * unit
-                            : bits_f32((exponent + 127 - kBias) << 23 | fraction << (23 - kMantissa));
+  float out =
+      exponent == 0 ? float(fraction) * unit : bits_f32((exponent + 127 - kBias) << 23 | fraction << (23 - kMantissa));
   return v & 0x80 ? -out : out;
 }
 
 template <bool kE4m3>
 uint8_t to_byte(float v, bool relu) {
-  if constexpr (kE4m3) return narrow8<3, 7, 0x7e>(v, relu);
-  else return narrow8<2, 15, 0x7b>(v, relu);
+  if constexpr (kE4m3)
+    return narrow8<3, 7, 0x7e>(v, relu);
+  else
+    return narrow8<2, 15, 0x7b>(v, relu);
 }
 
 // flags bit 16: the source is one f16x2 register.
@@ -346,8 +388,13 @@ Handler tf32(const Form& form) {
 
 bool integer(Type type) {
   switch (type) {
-    case Type::f16: case Type::bf16: case Type::f32: case Type::f64: return false;
-    default: return true;
+    case Type::f16:
+    case Type::bf16:
+    case Type::f32:
+    case Type::f64:
+      return false;
+    default:
+      return true;
   }
 }
 
@@ -362,7 +409,7 @@ Handler select_convert(const Form& form) {
   if (form.satfinite) return nullptr;
   if (form.relu && (integer(form.type) || integer(form.from))) return nullptr;
   bool to_int = integer(form.type), from_int = integer(form.from);
-  if (to_int && !from_int && form.round < Round::rni) return nullptr;   // the rounding is not optional
+  if (to_int && !from_int && form.round < Round::rni) return nullptr;  // the rounding is not optional
   if (!to_int && from_int && (form.round == Round::none || form.round >= Round::rna)) return nullptr;
   return with_type(form.type, [&]<class D>(TypeTag<D>) {
     return with_type(form.from, []<class S>(TypeTag<S>) -> Handler { return convert<D, S>; });

@@ -1,5 +1,6 @@
-// f32 and f64 arithmetic that IEEE defines: add, sub, mul, fma, div, rcp, sqrt in all four roundings, min, max, abs, neg,
-// copysign, testp. One handler a combination of .ftz and .sat; the directed roundings go lane by lane under the host's mode.
+// f32 and f64 arithmetic that IEEE defines: add, sub, mul, fma, div, rcp, sqrt in all four roundings, min, max, abs,
+// neg, copysign, testp. One handler a combination of .ftz and .sat; the directed roundings go lane by lane under the
+// host's mode.
 #include "vgpu/float_bits.h"
 #include "vgpu/ops_lanes.h"
 
@@ -11,13 +12,20 @@ enum class Arith { add, sub, mul, fma, div, rcp, sqrt };
 
 template <class T, Arith kOp>
 inline T compute(T a, T b, T c) {
-  if constexpr (kOp == Arith::add) return a + b;
-  else if constexpr (kOp == Arith::sub) return a - b;
-  else if constexpr (kOp == Arith::mul) return a * b;
-  else if constexpr (kOp == Arith::fma) return std::is_same_v<T, float> ? T(__builtin_fmaf(float(a), float(b), float(c))) : T(__builtin_fma(a, b, c));
-  else if constexpr (kOp == Arith::div) return a / b;
-  else if constexpr (kOp == Arith::rcp) return T(1) / a;
-  else return std::is_same_v<T, float> ? T(__builtin_sqrtf(float(a))) : T(__builtin_sqrt(a));
+  if constexpr (kOp == Arith::add)
+    return a + b;
+  else if constexpr (kOp == Arith::sub)
+    return a - b;
+  else if constexpr (kOp == Arith::mul)
+    return a * b;
+  else if constexpr (kOp == Arith::fma)
+    return std::is_same_v<T, float> ? T(__builtin_fmaf(float(a), float(b), float(c))) : T(__builtin_fma(a, b, c));
+  else if constexpr (kOp == Arith::div)
+    return a / b;
+  else if constexpr (kOp == Arith::rcp)
+    return T(1) / a;
+  else
+    return std::is_same_v<T, float> ? T(__builtin_sqrtf(float(a))) : T(__builtin_sqrt(a));
 }
 
 template <class T, Arith kOp, bool kFtz, bool kSat>
@@ -61,11 +69,17 @@ H directed(std::byte* regs, const Insn* ip, uint32_t mask, Warp&) {
 template <class T, Arith kOp, bool kFtz, bool kSat>
 Handler rounded(Round round) {
   switch (round) {
-    case Round::rz: return directed<T, kOp, kFtz, kSat, Round::rz>;
-    case Round::rm: return directed<T, kOp, kFtz, kSat, Round::rm>;
-    case Round::rp: return directed<T, kOp, kFtz, kSat, Round::rp>;
-    case Round::none: case Round::rn: break;
-    default: return nullptr;
+    case Round::rz:
+      return directed<T, kOp, kFtz, kSat, Round::rz>;
+    case Round::rm:
+      return directed<T, kOp, kFtz, kSat, Round::rm>;
+    case Round::rp:
+      return directed<T, kOp, kFtz, kSat, Round::rp>;
+    case Round::none:
+    case Round::rn:
+      break;
+    default:
+      return nullptr;
   }
   if constexpr (kOp == Arith::fma) {
     return ternary<T, T, T, T, [](T a, T b, T c) { return finished<T, kOp, kFtz, kSat>(a, b, c); }>;
@@ -104,7 +118,8 @@ inline T extreme(T a, T b) {
 template <class T, bool kMax>
 Handler extremes(const Form& form) {
   if constexpr (std::is_same_v<T, double>) {
-    return form.ftz || form.nan ? nullptr : binary<T, T, T, [](T a, T b) { return extreme<T, kMax, false, false>(a, b); }>;
+    return form.ftz || form.nan ? nullptr
+                                : binary<T, T, T, [](T a, T b) { return extreme<T, kMax, false, false>(a, b); }>;
   } else {
     if (form.ftz) {
       return form.nan ? binary<T, T, T, [](T a, T b) { return extreme<T, kMax, true, true>(a, b); }>
@@ -128,7 +143,9 @@ Handler signs(const Form& form) {
     return unary<T, T, [](T a) { return std::bit_cast<T>(std::bit_cast<I>(a) ^ top); }>;
   }
   if (form.op == "copysign") {  // the sign of a on the magnitude of b
-    return binary<T, T, T, [](T a, T b) { return std::bit_cast<T>((std::bit_cast<I>(a) & top) | (std::bit_cast<I>(b) & ~top)); }>;
+    return binary<T, T, T, [](T a, T b) {
+      return std::bit_cast<T>((std::bit_cast<I>(a) & top) | (std::bit_cast<I>(b) & ~top));
+    }>;
   }
   return nullptr;
 }
@@ -156,13 +173,15 @@ Handler select_float(const Form& form) {
   if (form.type == Type::f64) {
     // rcp.approx.ftz.f64 works on the upper word only.
     if (form.op == "rcp" && form.approx) {
-      return form.ftz ? unary<double, double, [](double a) {
-        double upper = std::bit_cast<double>(std::bit_cast<uint64_t>(a) & 0xffffffff00000000);
-        upper = __builtin_fabs(upper) < 0x1p-1022 ? __builtin_copysign(0.0, upper) : upper;
-        double v = 1 / upper;
-        v = __builtin_fabs(v) < 0x1p-1022 ? __builtin_copysign(0.0, v) : v;
-        return std::bit_cast<double>(std::bit_cast<uint64_t>(v) & 0xffffffff00000000);
-      }> : nullptr;
+      return form.ftz ? unary<double, double,
+                              [](double a) {
+                                double upper = std::bit_cast<double>(std::bit_cast<uint64_t>(a) & 0xffffffff00000000);
+                                upper = __builtin_fabs(upper) < 0x1p-1022 ? __builtin_copysign(0.0, upper) : upper;
+                                double v = 1 / upper;
+                                v = __builtin_fabs(v) < 0x1p-1022 ? __builtin_copysign(0.0, v) : v;
+                                return std::bit_cast<double>(std::bit_cast<uint64_t>(v) & 0xffffffff00000000);
+                              }>
+                      : nullptr;
     }
     return select_type<double>(form);
   }

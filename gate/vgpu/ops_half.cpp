@@ -18,8 +18,14 @@ struct Brain {
   static uint16_t narrow(float v) { return float_to_brain(v); }
 };
 
-template <class N> inline bool is_nan(uint16_t v) { return (v & 0x7fff) > N::infinity; }
-template <class N> inline uint16_t flush16(uint16_t v) { return (v & N::infinity) == 0 ? v & 0x8000 : v; }
+template <class N>
+inline bool is_nan(uint16_t v) {
+  return (v & 0x7fff) > N::infinity;
+}
+template <class N>
+inline uint16_t flush16(uint16_t v) {
+  return (v & N::infinity) == 0 ? v & 0x8000 : v;
+}
 
 enum class Op { add, sub, mul, fma, min, max, abs, neg };
 enum class After { none, sat, relu };
@@ -29,12 +35,18 @@ inline uint16_t one(uint16_t a, uint16_t b, uint16_t c) {
   if constexpr (kFtz) a = flush16<N>(a), b = flush16<N>(b), c = flush16<N>(c);
   uint16_t v;
   float x = N::widen(a), y = N::widen(b), z = N::widen(c);
-  if constexpr (kOp == Op::add) v = N::narrow(x + y);
-  else if constexpr (kOp == Op::sub) v = N::narrow(x - y);
-  else if constexpr (kOp == Op::mul) v = N::narrow(x * y);
-  else if constexpr (kOp == Op::fma) v = N::narrow(fused_to_odd(x, y, z));
-  else if constexpr (kOp == Op::abs) v = a & 0x7fff;
-  else if constexpr (kOp == Op::neg) v = a ^ 0x8000;
+  if constexpr (kOp == Op::add)
+    v = N::narrow(x + y);
+  else if constexpr (kOp == Op::sub)
+    v = N::narrow(x - y);
+  else if constexpr (kOp == Op::mul)
+    v = N::narrow(x * y);
+  else if constexpr (kOp == Op::fma)
+    v = N::narrow(fused_to_odd(x, y, z));
+  else if constexpr (kOp == Op::abs)
+    v = a & 0x7fff;
+  else if constexpr (kOp == Op::neg)
+    v = a ^ 0x8000;
   else {
     constexpr bool max = kOp == Op::max;
     bool first = max ? x > y : x < y;
@@ -64,9 +76,12 @@ inline uint32_t two(uint32_t a, uint32_t b, uint32_t c) {
 
 template <class T, auto F, Op kOp>
 Handler handler() {
-  if constexpr (kOp == Op::fma) return ternary<T, T, T, T, F>;
-  else if constexpr (kOp == Op::abs || kOp == Op::neg) return unary<T, T, [](T a) { return F(a, T(0), T(0)); }>;
-  else return binary<T, T, T, [](T a, T b) { return F(a, b, T(0)); }>;
+  if constexpr (kOp == Op::fma)
+    return ternary<T, T, T, T, F>;
+  else if constexpr (kOp == Op::abs || kOp == Op::neg)
+    return unary<T, T, [](T a) { return F(a, T(0), T(0)); }>;
+  else
+    return binary<T, T, T, [](T a, T b) { return F(a, b, T(0)); }>;
 }
 
 template <class N, Op kOp, bool kFtz, bool kNan, After kAfter>
@@ -79,7 +94,8 @@ template <class N, Op kOp, bool kFtz>
 Handler modified(const Form& form, bool pair) {
   if constexpr (kOp == Op::min || kOp == Op::max) {
     if (form.sat || form.relu) return nullptr;
-    return form.nan ? by_width<N, kOp, kFtz, true, After::none>(pair) : by_width<N, kOp, kFtz, false, After::none>(pair);
+    return form.nan ? by_width<N, kOp, kFtz, true, After::none>(pair)
+                    : by_width<N, kOp, kFtz, false, After::none>(pair);
   } else if constexpr (kOp == Op::abs || kOp == Op::neg) {
     return form.sat || form.relu ? nullptr : by_width<N, kOp, kFtz, false, After::none>(pair);
   } else {
@@ -116,11 +132,16 @@ Handler select_format(const Form& form, bool pair) {
 Handler select_half(const Form& form) {
   if (form.round != Round::none && form.round != Round::rn) return nullptr;
   switch (form.type) {
-    case Type::f16: return select_format<Half>(form, false);
-    case Type::f16x2: return select_format<Half>(form, true);
-    case Type::bf16: return select_format<Brain>(form, false);
-    case Type::bf16x2: return select_format<Brain>(form, true);
-    default: return nullptr;
+    case Type::f16:
+      return select_format<Half>(form, false);
+    case Type::f16x2:
+      return select_format<Half>(form, true);
+    case Type::bf16:
+      return select_format<Brain>(form, false);
+    case Type::bf16x2:
+      return select_format<Brain>(form, true);
+    default:
+      return nullptr;
   }
 }
 

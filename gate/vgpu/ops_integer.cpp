@@ -13,7 +13,9 @@ Handler plain(const Form& form) {
   std::string_view op = form.op;
   if (form.sat) {
     if constexpr (std::is_same_v<T, int32_t>) {
-      static constexpr auto clamp = [](int64_t v) { return int32_t(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v); };
+      static constexpr auto clamp = [](int64_t v) {
+        return int32_t(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
+      };
       if (op == "add") return binary<T, T, T, [](T a, T b) { return clamp(int64_t{a} + b); }>;
       if (op == "sub") return binary<T, T, T, [](T a, T b) { return clamp(int64_t{a} - b); }>;
     }
@@ -21,8 +23,16 @@ Handler plain(const Form& form) {
   }
   if (form.relu) {
     if constexpr (std::is_same_v<T, int32_t>) {
-      if (op == "min") return binary<T, T, T, [](T a, T b) { T v = a < b ? a : b; return v < 0 ? 0 : v; }>;
-      if (op == "max") return binary<T, T, T, [](T a, T b) { T v = b < a ? a : b; return v < 0 ? 0 : v; }>;
+      if (op == "min")
+        return binary<T, T, T, [](T a, T b) {
+          T v = a < b ? a : b;
+          return v < 0 ? 0 : v;
+        }>;
+      if (op == "max")
+        return binary<T, T, T, [](T a, T b) {
+          T v = b < a ? a : b;
+          return v < 0 ? 0 : v;
+        }>;
     }
     return nullptr;
   }
@@ -35,11 +45,14 @@ Handler plain(const Form& form) {
   if (op == "sad") {
     return ternary<T, T, T, T, [](T a, T b, T c) { return T(W(c) + (a < b ? W(b) - W(a) : W(a) - W(b))); }>;
   }
-  if (op == "shl") return binary<T, T, uint32_t, [](T a, uint32_t n) { return n >= uint32_t(bits) ? T(0) : T(W(a) << n); }>;
+  if (op == "shl")
+    return binary<T, T, uint32_t, [](T a, uint32_t n) { return n >= uint32_t(bits) ? T(0) : T(W(a) << n); }>;
   if (op == "shr") {
     return binary<T, T, uint32_t, [](T a, uint32_t n) {
-      if constexpr (is_signed) return T(a >> (n >= uint32_t(bits) ? uint32_t(bits - 1) : n));
-      else return n >= uint32_t(bits) ? T(0) : T(a >> n);
+      if constexpr (is_signed)
+        return T(a >> (n >= uint32_t(bits) ? uint32_t(bits - 1) : n));
+      else
+        return n >= uint32_t(bits) ? T(0) : T(a >> n);
     }>;
   }
   return nullptr;
@@ -79,9 +92,12 @@ Handler select_integer(const Form& form) {
   bool untyped = form.type == Type::b16 || form.type == Type::b32 || form.type == Type::b64;
   if (untyped && form.op != "shl" && form.op != "shr") {
     switch (form.type) {
-      case Type::b16: return logic<uint16_t>(form.op);
-      case Type::b32: return logic<uint32_t>(form.op);
-      default: return logic<uint64_t>(form.op);
+      case Type::b16:
+        return logic<uint16_t>(form.op);
+      case Type::b32:
+        return logic<uint32_t>(form.op);
+      default:
+        return logic<uint64_t>(form.op);
     }
   }
   return with_integer(form.type, [&]<class T>(TypeTag<T>) { return plain<T>(form); });

@@ -1,5 +1,6 @@
-// The hardware's approximations, computed to (nearly) the correctly rounded result: ex2 and lg2 by polynomials in double that
-// vectorise, the rest by the host's library in double. A candidate must not pass or fail by the error of one chip.
+// The hardware's approximations, computed to (nearly) the correctly rounded result: ex2 and lg2 by polynomials in
+// double that vectorise, the rest by the host's library in double. A candidate must not pass or fail by the error of
+// one chip.
 #include "vgpu/float_bits.h"
 #include "vgpu/ops_lanes.h"
 
@@ -78,11 +79,16 @@ constexpr auto narrow_pair = [](uint32_t a) {
 template <auto F>
 Handler half_form(Type type) {
   switch (type) {
-    case Type::f16: return unary<uint16_t, uint16_t, narrow<F, half_to_float, float_to_half>>;
-    case Type::bf16: return unary<uint16_t, uint16_t, narrow<F, brain_to_float, float_to_brain>>;
-    case Type::f16x2: return unary<uint32_t, uint32_t, narrow_pair<F, half_to_float, float_to_half>>;
-    case Type::bf16x2: return unary<uint32_t, uint32_t, narrow_pair<F, brain_to_float, float_to_brain>>;
-    default: return nullptr;
+    case Type::f16:
+      return unary<uint16_t, uint16_t, narrow<F, half_to_float, float_to_half>>;
+    case Type::bf16:
+      return unary<uint16_t, uint16_t, narrow<F, brain_to_float, float_to_brain>>;
+    case Type::f16x2:
+      return unary<uint32_t, uint32_t, narrow_pair<F, half_to_float, float_to_half>>;
+    case Type::bf16x2:
+      return unary<uint32_t, uint32_t, narrow_pair<F, brain_to_float, float_to_brain>>;
+    default:
+      return nullptr;
   }
 }
 

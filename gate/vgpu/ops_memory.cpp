@@ -10,7 +10,8 @@ namespace kgate::vgpu {
 namespace {
 
 template <class T>
-void load_element(std::byte* regs, uint32_t offset, uint32_t width, bool sign, uint32_t mask, const Access& access, uint32_t at) {
+void load_element(std::byte* regs, uint32_t offset, uint32_t width, bool sign, uint32_t mask, const Access& access,
+                  uint32_t at) {
   for (uint32_t l = 0; l < 32; ++l) {
     if (!(mask >> l & 1)) continue;
     T value;
@@ -30,8 +31,9 @@ const Insn* load(std::byte* regs, const Insn* ip, uint32_t mask, Warp& warp) {
   bool sign = ip->flags & kSignExtend;
   Access access;
   if (!locate(warp, ip, mask, bytes, AccessKind::load, access)) return kYield;
-  bool whole = access.contiguous && (access_space(ip) == AccessSpace::global || access_space(ip) == AccessSpace::generic ||
-                                     access_space(ip) == AccessSpace::constant);
+  bool whole =
+      access.contiguous && (access_space(ip) == AccessSpace::global || access_space(ip) == AccessSpace::generic ||
+                            access_space(ip) == AccessSpace::constant);
   if (count == 1) {
     if (access.contiguous && width == sizeof(T)) {
       std::memcpy(regs + ip->d, access.at[0], 32 * sizeof(T));
@@ -60,7 +62,8 @@ const Insn* store(std::byte* regs, const Insn* ip, uint32_t mask, Warp& warp) {
     std::memcpy(access.at[0], regs + ip->d, 32 * sizeof(T));
     return ip + 1;
   }
-  bool whole = access.contiguous && (access_space(ip) == AccessSpace::global || access_space(ip) == AccessSpace::generic);
+  bool whole =
+      access.contiguous && (access_space(ip) == AccessSpace::global || access_space(ip) == AccessSpace::generic);
   if (whole) spread(access, bytes);
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t offset = count == 1 ? ip->d : ip->extra->regs[i];
@@ -82,7 +85,8 @@ const Insn* load_param(std::byte* regs, const Insn* ip, uint32_t mask, Warp& war
     if (width == 0) continue;
     T value;
     std::memcpy(&value, warp.launch->params + ip->imm + i * sizeof(T), sizeof(T));
-    int64_t wide = ip->flags & kSignExtend ? static_cast<int64_t>(static_cast<std::make_signed_t<T>>(value)) : static_cast<int64_t>(value);
+    int64_t wide = ip->flags & kSignExtend ? static_cast<int64_t>(static_cast<std::make_signed_t<T>>(value))
+                                           : static_cast<int64_t>(value);
     for (uint32_t l = 0; l < 32; ++l) {
       if (mask >> l & 1) std::memcpy(regs + offset + size_t{width} * l, &wide, width);
     }
@@ -90,8 +94,8 @@ const Insn* load_param(std::byte* regs, const Insn* ip, uint32_t mask, Warp& war
   return ip + 1;
 }
 
-// cp.async: a = shared destination; extra->regs[0] = global source, imm = its displacement; c = bytes to copy (the rest is
-// zero filled), extra->regs[1] = predicate that ignores the source or 0. extra->hidden: bytes; d: displacement of a.
+// cp.async: a = shared destination; extra->regs[0] = global source, imm = its displacement; c = bytes to copy (the rest
+// is zero filled), extra->regs[1] = predicate that ignores the source or 0. extra->hidden: bytes; d: displacement of a.
 const Insn* copy_async(std::byte* regs, const Insn* ip, uint32_t mask, Warp& warp) {
   uint32_t bytes = ip->extra->hidden, ignored = ip->extra->regs[1] ? predicate(regs, ip->extra->regs[1]) : 0;
   Insn source = *ip, target = *ip;
@@ -128,8 +132,10 @@ const Insn* convert_address(std::byte* regs, const Insn* ip, uint32_t mask, Warp
     if (!(mask >> l & 1)) continue;
     uint64_t value = ip->flags & kAddress32 ? lanes<uint32_t>(regs, ip->a)[l] : lanes<uint64_t>(regs, ip->a)[l];
     value = kTo ? (window == kParamWindow ? value : value & ~window) : value | window;
-    if (ip->flags >> kWidthShift == 4) lanes<uint32_t>(regs, ip->d)[l] = static_cast<uint32_t>(value);
-    else lanes<uint64_t>(regs, ip->d)[l] = value;
+    if (ip->flags >> kWidthShift == 4)
+      lanes<uint32_t>(regs, ip->d)[l] = static_cast<uint32_t>(value);
+    else
+      lanes<uint64_t>(regs, ip->d)[l] = value;
   }
   return ip + 1;
 }
@@ -147,14 +153,25 @@ const Insn* is_space(std::byte* regs, const Insn* ip, uint32_t mask, Warp&) {
 }  // namespace
 
 Handler load_handler(uint32_t size) {
-  return size == 1 ? load<uint8_t> : size == 2 ? load<uint16_t> : size == 4 ? load<uint32_t> : size == 8 ? load<uint64_t> : nullptr;
+  return size == 1   ? load<uint8_t>
+         : size == 2 ? load<uint16_t>
+         : size == 4 ? load<uint32_t>
+         : size == 8 ? load<uint64_t>
+                     : nullptr;
 }
 Handler store_handler(uint32_t size) {
-  return size == 1 ? store<uint8_t> : size == 2 ? store<uint16_t> : size == 4 ? store<uint32_t> : size == 8 ? store<uint64_t> : nullptr;
+  return size == 1   ? store<uint8_t>
+         : size == 2 ? store<uint16_t>
+         : size == 4 ? store<uint32_t>
+         : size == 8 ? store<uint64_t>
+                     : nullptr;
 }
 Handler load_param_handler(uint32_t size) {
-  return size == 1 ? load_param<uint8_t> : size == 2 ? load_param<uint16_t> : size == 4 ? load_param<uint32_t>
-       : size == 8 ? load_param<uint64_t> : nullptr;
+  return size == 1   ? load_param<uint8_t>
+         : size == 2 ? load_param<uint16_t>
+         : size == 4 ? load_param<uint32_t>
+         : size == 8 ? load_param<uint64_t>
+                     : nullptr;
 }
 Handler copy_async_handler() { return copy_async; }
 Handler nothing_handler() { return nothing; }

@@ -5,7 +5,9 @@ namespace kgate::vgpu::KGATE_ISA {
 
 namespace {
 
-struct B128 { uint64_t lo, hi; };
+struct B128 {
+  uint64_t lo, hi;
+};
 
 H move_predicate(std::byte* regs, const Insn* ip, uint32_t mask, Warp&) {
   set_predicate(regs, ip->d, mask, predicate(regs, ip->a));
@@ -50,12 +52,18 @@ Handler select_move(const Form& form) {
   if (form.op == "unpack") return unpack;
   if (form.op != "mov") return nullptr;
   switch (ptx::type_size(form.type)) {
-    case 1: return form.type == Type::pred ? move_predicate : nullptr;
-    case 2: return unary<uint16_t, uint16_t, [](uint16_t a) { return a; }>;
-    case 4: return unary<uint32_t, uint32_t, [](uint32_t a) { return a; }>;
-    case 8: return unary<uint64_t, uint64_t, [](uint64_t a) { return a; }>;
-    case 16: return unary<B128, B128, [](B128 a) { return a; }>;
-    default: return nullptr;
+    case 1:
+      return form.type == Type::pred ? move_predicate : nullptr;
+    case 2:
+      return unary<uint16_t, uint16_t, [](uint16_t a) { return a; }>;
+    case 4:
+      return unary<uint32_t, uint32_t, [](uint32_t a) { return a; }>;
+    case 8:
+      return unary<uint64_t, uint64_t, [](uint64_t a) { return a; }>;
+    case 16:
+      return unary<B128, B128, [](B128 a) { return a; }>;
+    default:
+      return nullptr;
   }
 }
 

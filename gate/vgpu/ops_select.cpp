@@ -22,11 +22,19 @@ Handler select(const Form& form) {
   if (is_one_of(op, {"ex2", "lg2", "sin", "cos", "tanh", "rsqrt"})) return select_math(form);
   if (is_one_of(op, {"popc", "clz", "brev", "bfind", "bfe", "bfi", "prmt", "lop3", "shf"})) return select_bits(form);
   switch (form.type) {
-    case Type::f32: case Type::f64: return select_float(form);
-    case Type::f16: case Type::f16x2: case Type::bf16: case Type::bf16x2: return select_half(form);
-    default: break;
+    case Type::f32:
+    case Type::f64:
+      return select_float(form);
+    case Type::f16:
+    case Type::f16x2:
+    case Type::bf16:
+    case Type::bf16x2:
+      return select_half(form);
+    default:
+      break;
   }
-  if (is_one_of(op, {"mul", "mad", "mul24", "mad24", "div", "rem", "addc", "subc", "madc", "dp4a", "dp2a"}) || form.cc) {
+  if (is_one_of(op, {"mul", "mad", "mul24", "mad24", "div", "rem", "addc", "subc", "madc", "dp4a", "dp2a"}) ||
+      form.cc) {
     return select_wide_integer(form);
   }
   return select_integer(form);

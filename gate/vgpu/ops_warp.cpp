@@ -1,7 +1,7 @@
 // Warp collectives: shfl, vote, match, redux, elect, bar.warp.sync, activemask.
 //
-// A lane with member mask M waits until every lane of M that has not exited stands at the same instruction with the same
-// M; then the group goes through at once. A lane outside its own mask is undefined behaviour and faults.
+// A lane with member mask M waits until every lane of M that has not exited stands at the same instruction with the
+// same M; then the group goes through at once. A lane outside its own mask is undefined behaviour and faults.
 #include <cstdio>
 
 #include "vgpu/handlers.h"
@@ -24,8 +24,10 @@ const Insn* with_groups(const Insn* ip, uint32_t mask, Warp& warp, const uint32_
       return warp.fault(FaultKind::illegal_instruction, ip, static_cast<uint32_t>(std::countr_zero(group & ~wanted)),
                         std::string("the executing thread is not in its member mask ") + shown);
     }
-    if ((wanted & warp.alive()) & ~group) waiting |= group;
-    else run(group);
+    if ((wanted & warp.alive()) & ~group)
+      waiting |= group;
+    else
+      run(group);
     left &= ~group;
   }
   if (waiting == 0) return ip + 1;
@@ -37,7 +39,8 @@ enum class Shuffle { up, down, bfly, idx };
 
 template <Shuffle kMode>
 const Insn* shuffle(std::byte* regs, const Insn* ip, uint32_t mask, Warp& warp) {
-  const uint32_t *a = lanes<uint32_t>(regs, ip->a), *b = lanes<uint32_t>(regs, ip->b), *c = lanes<uint32_t>(regs, ip->c);
+  const uint32_t *a = lanes<uint32_t>(regs, ip->a), *b = lanes<uint32_t>(regs, ip->b),
+                 *c = lanes<uint32_t>(regs, ip->c);
   uint32_t* d = lanes<uint32_t>(regs, ip->d);
   uint32_t in_range = ip->extra->regs[1];
   return with_groups(ip, mask, warp, lanes<uint32_t>(regs, ip->extra->regs[0]), [&](uint32_t group) {
@@ -48,10 +51,18 @@ const Insn* shuffle(std::byte* regs, const Insn* ip, uint32_t mask, Warp& warp) 
       int32_t from;
       bool p;
       switch (kMode) {
-        case Shuffle::up: from = int32_t(l) - int32_t(step), p = from >= int32_t(last); break;
-        case Shuffle::down: from = int32_t(l + step), p = from <= int32_t(last); break;
-        case Shuffle::bfly: from = int32_t(l ^ step), p = from <= int32_t(last); break;
-        default: from = int32_t(low | (step & ~segment & 31)), p = from <= int32_t(last); break;
+        case Shuffle::up:
+          from = int32_t(l) - int32_t(step), p = from >= int32_t(last);
+          break;
+        case Shuffle::down:
+          from = int32_t(l + step), p = from <= int32_t(last);
+          break;
+        case Shuffle::bfly:
+          from = int32_t(l ^ step), p = from <= int32_t(last);
+          break;
+        default:
+          from = int32_t(low | (step & ~segment & 31)), p = from <= int32_t(last);
+          break;
       }
       if (!p) from = int32_t(l);
       out[l] = a[from];
@@ -141,12 +152,18 @@ const Insn* elect(std::byte* regs, const Insn* ip, uint32_t mask, Warp& warp) {
 }  // namespace
 
 Handler shuffle_handler(std::string_view mode) {
-  return mode == "up" ? shuffle<Shuffle::up> : mode == "down" ? shuffle<Shuffle::down> : mode == "bfly" ? shuffle<Shuffle::bfly>
-       : mode == "idx" ? shuffle<Shuffle::idx> : nullptr;
+  return mode == "up"     ? shuffle<Shuffle::up>
+         : mode == "down" ? shuffle<Shuffle::down>
+         : mode == "bfly" ? shuffle<Shuffle::bfly>
+         : mode == "idx"  ? shuffle<Shuffle::idx>
+                          : nullptr;
 }
 Handler vote_handler(std::string_view mode) {
-  return mode == "all" ? vote<Vote::all> : mode == "any" ? vote<Vote::any> : mode == "uni" ? vote<Vote::uni>
-       : mode == "ballot" ? vote<Vote::ballot> : nullptr;
+  return mode == "all"      ? vote<Vote::all>
+         : mode == "any"    ? vote<Vote::any>
+         : mode == "uni"    ? vote<Vote::uni>
+         : mode == "ballot" ? vote<Vote::ballot>
+                            : nullptr;
 }
 Handler active_mask_handler() { return active_mask; }
 Handler warp_sync_handler() { return warp_sync; }

@@ -1,18 +1,37 @@
-// mul, mad, div, rem on integers, the carry chains, and dot products of bytes. Division by zero must not trap the host: it
-// gives all ones (the remainder: the dividend), as the hardware does; INT_MIN / -1 is INT_MIN.
+// mul, mad, div, rem on integers, the carry chains, and dot products of bytes. Division by zero must not trap the host:
+// it gives all ones (the remainder: the dividend), as the hardware does; INT_MIN / -1 is INT_MIN.
 #include "vgpu/ops_lanes.h"
 
 namespace kgate::vgpu::KGATE_ISA {
 
 namespace {
 
-template <class T> struct Double;
-template <> struct Double<uint16_t> { using type = uint32_t; };
-template <> struct Double<int16_t> { using type = int32_t; };
-template <> struct Double<uint32_t> { using type = uint64_t; };
-template <> struct Double<int32_t> { using type = int64_t; };
-template <> struct Double<uint64_t> { using type = unsigned __int128; };
-template <> struct Double<int64_t> { using type = __int128; };
+template <class T>
+struct Double;
+template <>
+struct Double<uint16_t> {
+  using type = uint32_t;
+};
+template <>
+struct Double<int16_t> {
+  using type = int32_t;
+};
+template <>
+struct Double<uint32_t> {
+  using type = uint64_t;
+};
+template <>
+struct Double<int32_t> {
+  using type = int64_t;
+};
+template <>
+struct Double<uint64_t> {
+  using type = unsigned __int128;
+};
+template <>
+struct Double<int64_t> {
+  using type = __int128;
+};
 
 template <class T>
 Handler products(const Form& form) {
@@ -77,7 +96,8 @@ Handler quotients(std::string_view op) {
   return nullptr;
 }
 
-// Carry chains. flags: bit 0 the carry goes in, bit 1 it comes out, bit 2 subtract; bits 3-4 multiply first (1 lo, 2 hi).
+// Carry chains. flags: bit 0 the carry goes in, bit 1 it comes out, bit 2 subtract; bits 3-4 multiply first (1 lo, 2
+// hi).
 template <class T>
 H carried(std::byte* regs, const Insn* ip, uint32_t mask, Warp&) {
   using D = typename Double<T>::type;
@@ -144,17 +164,28 @@ Handler dots(const Form& form) {
 Handler select_wide_integer(const Form& form) {
   if (form.op == "dp4a" || form.op == "dp2a") {
     bool a = form.type == Type::s32, b = form.from == Type::s32;
-    return a ? b ? dots<true, true>(form) : dots<true, false>(form) : b ? dots<false, true>(form) : dots<false, false>(form);
+    return a   ? b ? dots<true, true>(form) : dots<true, false>(form)
+             : b ? dots<false, true>(form)
+               : dots<false, false>(form);
   }
   bool chain = form.cc || form.op == "addc" || form.op == "subc" || form.op == "madc";
   if (chain) {
     // hi products of signed operands differ from those of unsigned ones; sums do not.
     switch (form.type) {
-      case Type::s32: if (form.part == Part::hi) return nullptr; [[fallthrough]];
-      case Type::u32: case Type::b32: return carried<uint32_t>;
-      case Type::s64: if (form.part == Part::hi) return nullptr; [[fallthrough]];
-      case Type::u64: case Type::b64: return carried<uint64_t>;
-      default: return nullptr;
+      case Type::s32:
+        if (form.part == Part::hi) return nullptr;
+        [[fallthrough]];
+      case Type::u32:
+      case Type::b32:
+        return carried<uint32_t>;
+      case Type::s64:
+        if (form.part == Part::hi) return nullptr;
+        [[fallthrough]];
+      case Type::u64:
+      case Type::b64:
+        return carried<uint64_t>;
+      default:
+        return nullptr;
     }
   }
   if (form.op == "div" || form.op == "rem") {

@@ -1,5 +1,5 @@
-// Loading and launching: .version and .target checked, globals placed in device memory, entries decoded when first launched,
-// launch extents validated, the host's floating-point mode set for the launch and restored after it.
+// Loading and launching: .version and .target checked, globals placed in device memory, entries decoded when first
+// launched, launch extents validated, the host's floating-point mode set for the launch and restored after it.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -19,8 +19,8 @@ namespace kgate::vgpu {
 
 namespace {
 
-constexpr int kNewestMajor = 9, kNewestMinor = 3;   // of .version
-constexpr uint32_t kMostShared = 232448;            // bytes a block on sm_90 may have
+constexpr int kNewestMajor = 9, kNewestMinor = 3;  // of .version
+constexpr uint32_t kMostShared = 232448;           // bytes a block on sm_90 may have
 
 // A host program built with fast math leaves flush-to-zero on; kernels must not inherit it.
 class DefaultFloatMode {
@@ -62,8 +62,10 @@ class Machine final : public Program {
       info.static_shared = function.static_shared;
       info.local_bytes = function.local_bytes;
       info.reqntid = function.reqntid;
-      if (function.reqntid) info.max_threads = static_cast<uint32_t>(std::min<uint64_t>(1024, function.reqntid->count()));
-      else if (function.maxntid) info.max_threads = static_cast<uint32_t>(std::min<uint64_t>(1024, function.maxntid->count()));
+      if (function.reqntid)
+        info.max_threads = static_cast<uint32_t>(std::min<uint64_t>(1024, function.reqntid->count()));
+      else if (function.maxntid)
+        info.max_threads = static_cast<uint32_t>(std::min<uint64_t>(1024, function.maxntid->count()));
       infos_.push_back(std::move(info));
       entries_.push_back(&function);
     }
@@ -75,7 +77,8 @@ class Machine final : public Program {
 
   std::optional<DeviceMemory::Range> global(std::string_view name) const override {
     for (size_t i = 0; i < module_.globals.size(); ++i) {
-      if (module_.globals[i].name == name && addresses_[i] != 0) return DeviceMemory::Range{addresses_[i], module_.globals[i].size};
+      if (module_.globals[i].name == name && addresses_[i] != 0)
+        return DeviceMemory::Range{addresses_[i], module_.globals[i].size};
     }
     return std::nullopt;
   }
@@ -101,8 +104,9 @@ class Machine final : public Program {
       if (!placed || variable.external || variable.size == 0) continue;
       addresses_[i] = memory_.allocate(variable.size, std::max<uint32_t>(variable.align, 256));
       if (addresses_[i] == 0) {
-        return Failure{"no device memory for '" + sanitize(variable.name, 80) + "' of " + std::to_string(variable.size) + " bytes",
-                       "line " + std::to_string(variable.line), ""};
+        return Failure{
+            "no device memory for '" + sanitize(variable.name, 80) + "' of " + std::to_string(variable.size) + " bytes",
+            "line " + std::to_string(variable.line), ""};
       }
       char* at = reinterpret_cast<char*>(addresses_[i]);
       std::memset(at, 0, variable.size);
@@ -146,28 +150,36 @@ class Machine final : public Program {
     fault.line = static_cast<uint32_t>(entry.line);
     const Dim3 &grid = request.grid, &block = request.block;
     uint64_t threads = block.count();
-    auto shown = [](const Dim3& d) { return std::to_string(d.x) + "x" + std::to_string(d.y) + "x" + std::to_string(d.z); };
+    auto shown = [](const Dim3& d) {
+      return std::to_string(d.x) + "x" + std::to_string(d.y) + "x" + std::to_string(d.z);
+    };
     if (grid.count() == 0 || threads == 0) return because("an empty grid or block");
-    if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535) return because("grid " + shown(grid) + " is too large");
-    if (block.x > 1024 || block.y > 1024 || block.z > 64 || threads > 1024) return because("block " + shown(block) + " has more threads than a block may have");
-    if (entry.reqntid && !(*entry.reqntid == block)) return because("block " + shown(block) + ", but the entry requires " + shown(*entry.reqntid));
+    if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
+      return because("grid " + shown(grid) + " is too large");
+    if (block.x > 1024 || block.y > 1024 || block.z > 64 || threads > 1024)
+      return because("block " + shown(block) + " has more threads than a block may have");
+    if (entry.reqntid && !(*entry.reqntid == block))
+      return because("block " + shown(block) + ", but the entry requires " + shown(*entry.reqntid));
     if (threads > info.max_threads) {
-      return because("block " + shown(block) + " has more than the entry's " + std::to_string(info.max_threads) + " threads");
+      return because("block " + shown(block) + " has more than the entry's " + std::to_string(info.max_threads) +
+                     " threads");
     }
-    if (entry.reqnctapercluster && entry.reqnctapercluster->count() > 1) return because("clusters of more than one block are not executed here");
+    if (entry.reqnctapercluster && entry.reqnctapercluster->count() > 1)
+      return because("clusters of more than one block are not executed here");
     if (uint64_t{request.dynamic_shared} + entry.static_shared > kMostShared) {
-      return because(std::to_string(uint64_t{request.dynamic_shared} + entry.static_shared) + " bytes of shared memory a block, of at most " +
-                     std::to_string(kMostShared));
+      return because(std::to_string(uint64_t{request.dynamic_shared} + entry.static_shared) +
+                     " bytes of shared memory a block, of at most " + std::to_string(kMostShared));
     }
     if (request.params.size() != entry.param_bytes) {
-      return because(std::to_string(request.params.size()) + " bytes of parameters, but the entry takes " + std::to_string(entry.param_bytes));
+      return because(std::to_string(request.params.size()) + " bytes of parameters, but the entry takes " +
+                     std::to_string(entry.param_bytes));
     }
     return std::nullopt;
   }
 
   ptx::Module module_;
   DeviceMemory& memory_;
-  std::vector<uint64_t> addresses_;   // of module_.globals
+  std::vector<uint64_t> addresses_;  // of module_.globals
   std::vector<const ptx::Function*> entries_;
   std::vector<FunctionInfo> infos_;
   std::vector<std::unique_ptr<Code>> codes_;
@@ -176,10 +188,12 @@ class Machine final : public Program {
 Result<std::unique_ptr<Program>> Program::load(std::string_view text, DeviceMemory& memory) {
   auto module = ptx::parse(text);
   if (!module) return module.failure();
-  bool newer = module->version_major > kNewestMajor || (module->version_major == kNewestMajor && module->version_minor > kNewestMinor);
+  bool newer = module->version_major > kNewestMajor ||
+               (module->version_major == kNewestMajor && module->version_minor > kNewestMinor);
   if (newer) {
-    return Failure{"Unsupported .version " + module->version + "; the newest known here is " + std::to_string(kNewestMajor) + "." +
-                       std::to_string(kNewestMinor), "line 1", ""};
+    return Failure{"Unsupported .version " + module->version + "; the newest known here is " +
+                       std::to_string(kNewestMajor) + "." + std::to_string(kNewestMinor),
+                   "line 1", ""};
   }
   auto machine = std::make_unique<Machine>(std::move(*module), memory);
   if (auto failure = machine->prepare()) return std::move(*failure);
@@ -188,15 +202,24 @@ Result<std::unique_ptr<Program>> Program::load(std::string_view text, DeviceMemo
 
 const char* fault_name(FaultKind kind) {
   switch (kind) {
-    case FaultKind::out_of_bounds: return "out of bounds";
-    case FaultKind::misaligned: return "misaligned";
-    case FaultKind::unsupported: return "unsupported";
-    case FaultKind::barrier_misuse: return "barrier misuse";
-    case FaultKind::deadlock: return "deadlock";
-    case FaultKind::budget_exhausted: return "budget exhausted";
-    case FaultKind::trap: return "trap";
-    case FaultKind::bad_launch: return "bad launch";
-    case FaultKind::illegal_instruction: return "illegal instruction";
+    case FaultKind::out_of_bounds:
+      return "out of bounds";
+    case FaultKind::misaligned:
+      return "misaligned";
+    case FaultKind::unsupported:
+      return "unsupported";
+    case FaultKind::barrier_misuse:
+      return "barrier misuse";
+    case FaultKind::deadlock:
+      return "deadlock";
+    case FaultKind::budget_exhausted:
+      return "budget exhausted";
+    case FaultKind::trap:
+      return "trap";
+    case FaultKind::bad_launch:
+      return "bad launch";
+    case FaultKind::illegal_instruction:
+      return "illegal instruction";
   }
   return "unknown";
 }

@@ -1,6 +1,6 @@
 // Warps: which split runs, how splits part and merge, what is counted. The split with the lowest pc runs first, which
-// brings lanes together again wherever their paths meet, without an analysis of the flow graph; a split that spins while
-// others wait gives way after a while, so that locks inside a warp are released.
+// brings lanes together again wherever their paths meet, without an analysis of the flow graph; a split that spins
+// while others wait gives way after a while, so that locks inside a warp are released.
 #include "vgpu/warp.h"
 
 #include <algorithm>

@@ -13,7 +13,10 @@ namespace kgate::ptx {
 inline const std::string kHeader = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
 inline std::string kernel(const std::string& body) {
-  return kHeader + ".visible .entry k(.param .u64 a) {\n.reg .pred %p<5>;\n.reg .b32 %r<100>;\n.reg .b64 %rd<10>;\n.reg .f32 %f<10>;\n" + body + "\nret;\n}\n";
+  return kHeader +
+         ".visible .entry k(.param .u64 a) {\n.reg .pred %p<5>;\n.reg .b32 %r<100>;\n.reg .b64 %rd<10>;\n.reg .f32 "
+         "%f<10>;\n" +
+         body + "\nret;\n}\n";
 }
 
 inline Module must_parse(const std::string& text) {

@@ -17,8 +17,10 @@ class BenchGpu {
  public:
   explicit BenchGpu(const std::string& ptx, uint64_t capacity = 64 << 20) : memory(capacity) {
     auto loaded = Program::load(ptx, memory);
-    if (loaded) program = std::move(*loaded);
-    else ADD_FAILURE() << loaded.failure().where << ": " << loaded.failure().what;
+    if (loaded)
+      program = std::move(*loaded);
+    else
+      ADD_FAILURE() << loaded.failure().where << ": " << loaded.failure().what;
   }
 
   static std::string kernel_text(const std::string& name) {
@@ -75,8 +77,8 @@ class BenchGpu {
 
 inline void expect_clean(const LaunchOutcome& outcome) {
   if (!outcome.fault) return;
-  ADD_FAILURE() << fault_name(outcome.fault->kind) << " at line " << outcome.fault->line << ": " << outcome.fault->message << "\n  "
-                << outcome.fault->statement;
+  ADD_FAILURE() << fault_name(outcome.fault->kind) << " at line " << outcome.fault->line << ": "
+                << outcome.fault->message << "\n  " << outcome.fault->statement;
 }
 
 }  // namespace kgate::vgpu

@@ -28,12 +28,15 @@ TYPED_TEST(IntegerInstructions, sums_products_and_orders) {
   expect_binary<T>("add" + t + " $d, $a, $b;", a, b, [](T x, T y) { return T(Wide<T>(x) + y); });
   expect_binary<T>("sub" + t + " $d, $a, $b;", a, b, [](T x, T y) { return T(Wide<T>(x) - y); });
   expect_binary<T>("mul.lo" + t + " $d, $a, $b;", a, b, [](T x, T y) { return T(Wide<T>(x) * y); });
-  expect_binary<T>("mul.hi" + t + " $d, $a, $b;", a, b, [](T x, T y) { return T((Wide<T>(x) * y) >> (sizeof(T) * 8)); });
+  expect_binary<T>("mul.hi" + t + " $d, $a, $b;", a, b,
+                   [](T x, T y) { return T((Wide<T>(x) * y) >> (sizeof(T) * 8)); });
   expect_ternary<T>("mad.lo" + t + " $d, $a, $b, $c;", a, b, c, [](T x, T y, T z) { return T(Wide<T>(x) * y + z); });
-  expect_ternary<T>("mad.hi" + t + " $d, $a, $b, $c;", a, b, c, [](T x, T y, T z) { return T(((Wide<T>(x) * y) >> (sizeof(T) * 8)) + z); });
+  expect_ternary<T>("mad.hi" + t + " $d, $a, $b, $c;", a, b, c,
+                    [](T x, T y, T z) { return T(((Wide<T>(x) * y) >> (sizeof(T) * 8)) + z); });
   expect_binary<T>("min" + t + " $d, $a, $b;", a, b, [](T x, T y) { return std::min(x, y); });
   expect_binary<T>("max" + t + " $d, $a, $b;", a, b, [](T x, T y) { return std::max(x, y); });
-  expect_ternary<T>("sad" + t + " $d, $a, $b, $c;", a, b, c, [](T x, T y, T z) { return T(z + (x < y ? Wide<T>(y) - x : Wide<T>(x) - y)); });
+  expect_ternary<T>("sad" + t + " $d, $a, $b, $c;", a, b, c,
+                    [](T x, T y, T z) { return T(z + (x < y ? Wide<T>(y) - x : Wide<T>(x) - y)); });
   expect_binary<T>("add" + t + " $d, $a, 5;", a, b, [](T x, T) { return T(Wide<T>(x) + 5); });
   if (std::is_signed_v<T>) {
     expect_unary<T>("neg" + t + " $d, $a;", a, [](T x) { return T(-Wide<T>(x)); });
@@ -56,12 +59,13 @@ TYPED_TEST(IntegerInstructions, shifts_clamp_their_amount) {
   using U = std::make_unsigned_t<T>;
   auto a = integers<T>();
   std::vector<uint32_t> n;
-  for (size_t i = 0; i < a.size(); ++i) n.push_back(i < 40 ? static_cast<uint32_t>(i * 2) : 0xffffffff - static_cast<uint32_t>(i));
+  for (size_t i = 0; i < a.size(); ++i)
+    n.push_back(i < 40 ? static_cast<uint32_t>(i * 2) : 0xffffffff - static_cast<uint32_t>(i));
   constexpr uint32_t bits = sizeof(T) * 8;
-  expect_binary<T>("shl.b" + std::to_string(bits) + " $d, $a, $b;", a, n, [](T x, uint32_t s) { return s >= bits ? T(0) : T(U(x) << s); });
-  expect_binary<T>("shr" + type<T>() + " $d, $a, $b;", a, n, [](T x, uint32_t s) {
-    return s >= bits ? T(std::is_signed_v<T> && x < 0 ? -1 : 0) : T(x >> s);
-  });
+  expect_binary<T>("shl.b" + std::to_string(bits) + " $d, $a, $b;", a, n,
+                   [](T x, uint32_t s) { return s >= bits ? T(0) : T(U(x) << s); });
+  expect_binary<T>("shr" + type<T>() + " $d, $a, $b;", a, n,
+                   [](T x, uint32_t s) { return s >= bits ? T(std::is_signed_v<T> && x < 0 ? -1 : 0) : T(x >> s); });
 }
 
 TYPED_TEST(IntegerInstructions, bitwise_logic) {
@@ -81,8 +85,10 @@ TYPED_TEST(IntegerInstructions, comparisons_select) {
   std::copy(a.begin(), a.begin() + 10, b.begin());
   std::string t = type<T>(), w = std::to_string(sizeof(T) * 8);
   auto check = [&](const std::string& name, auto f) {
-    expect_binary<uint32_t>("setp." + name + t + " $q, $a, $b; selp.u32 $d, 1, 0, $q;", a, b, [f](T x, T y) { return uint32_t(f(x, y)); });
-    expect_binary<uint32_t>("set." + name + ".u32" + t + " $d, $a, $b;", a, b, [f](T x, T y) { return f(x, y) ? ~0u : 0u; });
+    expect_binary<uint32_t>("setp." + name + t + " $q, $a, $b; selp.u32 $d, 1, 0, $q;", a, b,
+                            [f](T x, T y) { return uint32_t(f(x, y)); });
+    expect_binary<uint32_t>("set." + name + ".u32" + t + " $d, $a, $b;", a, b,
+                            [f](T x, T y) { return f(x, y) ? ~0u : 0u; });
   };
   check("eq", [](T x, T y) { return x == y; });
   check("ne", [](T x, T y) { return x != y; });
@@ -128,12 +134,14 @@ TEST(Instructions, wide_products) {
 
 TEST(Instructions, carry_chains_make_128_bit_arithmetic) {
   auto a = integers<uint64_t>(), b = integers<uint64_t>(5), c = integers<uint64_t>(8);
-  expect_ternary<uint64_t>("add.cc.u64 $d, $a, $b; addc.u64 $d, $c, 0;", a, b, c, [](uint64_t x, uint64_t y, uint64_t z) { return z + (x + y < x); });
-  expect_ternary<uint64_t>("sub.cc.u64 $d, $a, $b; subc.u64 $d, $c, 0;", a, b, c, [](uint64_t x, uint64_t y, uint64_t z) { return z - (x < y); });
+  expect_ternary<uint64_t>("add.cc.u64 $d, $a, $b; addc.u64 $d, $c, 0;", a, b, c,
+                           [](uint64_t x, uint64_t y, uint64_t z) { return z + (x + y < x); });
+  expect_ternary<uint64_t>("sub.cc.u64 $d, $a, $b; subc.u64 $d, $c, 0;", a, b, c,
+                           [](uint64_t x, uint64_t y, uint64_t z) { return z - (x < y); });
   auto u = integers<uint32_t>(), v = integers<uint32_t>(5), w = integers<uint32_t>(8);
-  expect_ternary<uint32_t>("mad.lo.cc.u32 $d, $a, $b, $c; madc.hi.u32 $d, $a, $b, 0;", u, v, w, [](uint32_t x, uint32_t y, uint32_t z) {
-    return static_cast<uint32_t>((uint64_t{x} * y + z) >> 32);
-  });
+  expect_ternary<uint32_t>(
+      "mad.lo.cc.u32 $d, $a, $b, $c; madc.hi.u32 $d, $a, $b, 0;", u, v, w,
+      [](uint32_t x, uint32_t y, uint32_t z) { return static_cast<uint32_t>((uint64_t{x} * y + z) >> 32); });
 }
 
 TEST(Instructions, counting_and_finding_bits) {
@@ -143,8 +151,10 @@ TEST(Instructions, counting_and_finding_bits) {
   expect_unary<uint32_t>("popc.b64 $d, $a;", w, [](uint64_t x) { return uint32_t(std::popcount(x)); });
   expect_unary<uint32_t>("clz.b32 $d, $a;", a, [](uint32_t x) { return uint32_t(std::countl_zero(x)); });
   expect_unary<uint32_t>("clz.b64 $d, $a;", w, [](uint64_t x) { return uint32_t(std::countl_zero(x)); });
-  expect_unary<uint32_t>("bfind.u32 $d, $a;", a, [](uint32_t x) { return x ? 31u - uint32_t(std::countl_zero(x)) : ~0u; });
-  expect_unary<uint32_t>("bfind.shiftamt.u32 $d, $a;", a, [](uint32_t x) { return x ? uint32_t(std::countl_zero(x)) : ~0u; });
+  expect_unary<uint32_t>("bfind.u32 $d, $a;", a,
+                         [](uint32_t x) { return x ? 31u - uint32_t(std::countl_zero(x)) : ~0u; });
+  expect_unary<uint32_t>("bfind.shiftamt.u32 $d, $a;", a,
+                         [](uint32_t x) { return x ? uint32_t(std::countl_zero(x)) : ~0u; });
   auto s = integers<int32_t>();
   expect_unary<uint32_t>("bfind.s32 $d, $a;", s, [](int32_t x) {
     uint32_t v = x < 0 ? ~uint32_t(x) : uint32_t(x);
@@ -168,7 +178,7 @@ TEST(Instructions, bit_fields_mask_position_and_length_and_extend_the_sign) {
   EXPECT_EQ(one("bfe.u32", uint32_t{0xabcd1234}, 8, 12), 0xd12u);
   EXPECT_EQ(one("bfe.s32", int32_t(0xabcd1234), 8, 16), int32_t(0xffffcd12));
   EXPECT_EQ(one("bfe.s32", int32_t(0x00000800), 8, 4), -8);
-  EXPECT_EQ(one("bfe.s32", int32_t(0x80000000), 28, 100), -8);       // past the top: filled with the sign
+  EXPECT_EQ(one("bfe.s32", int32_t(0x80000000), 28, 100), -8);  // past the top: filled with the sign
   EXPECT_EQ(one("bfe.s32", int32_t(0x80000000), 40, 3), -1);
   EXPECT_EQ(one("bfe.u32", uint32_t{0xffffffff}, 40, 3), 0u);
   EXPECT_EQ(one("bfe.u32", uint32_t{0xffffffff}, 0, 0), 0u);
@@ -176,7 +186,8 @@ TEST(Instructions, bit_fields_mask_position_and_length_and_extend_the_sign) {
   EXPECT_EQ(one("bfe.u64", uint64_t{0x123456789abcdef0}, 4, 40), 0x6789abcdefu);
   EXPECT_EQ(one("bfe.s64", int64_t(0xf000000000000000), 60, 4), -1);
   auto insert = [](uint32_t a, uint32_t b, uint32_t pos, uint32_t len) {
-    return run_one<uint32_t, uint32_t, uint32_t>("bfi.b32 $d, $a, $b, " + std::to_string(pos) + ", " + std::to_string(len) + ";", {a}, {b})[0];
+    return run_one<uint32_t, uint32_t, uint32_t>(
+        "bfi.b32 $d, $a, $b, " + std::to_string(pos) + ", " + std::to_string(len) + ";", {a}, {b})[0];
   };
   EXPECT_EQ(insert(0xff, 0, 8, 4), 0xf00u);
   EXPECT_EQ(insert(0x12, 0xffffffff, 28, 8), 0x2fffffffu);
@@ -187,7 +198,8 @@ TEST(Instructions, bit_fields_mask_position_and_length_and_extend_the_sign) {
 
 TEST(Instructions, permutations_and_three_input_logic) {
   auto prmt = [](const std::string& op, uint32_t a, uint32_t b, uint32_t c) {
-    return run_one<uint32_t, uint32_t>(op + " $d, $a, $b, $c;", {a}, std::vector<uint32_t>{b}, std::vector<uint32_t>{c})[0];
+    return run_one<uint32_t, uint32_t>(op + " $d, $a, $b, $c;", {a}, std::vector<uint32_t>{b},
+                                       std::vector<uint32_t>{c})[0];
   };
   EXPECT_EQ(prmt("prmt.b32", 0x44332211, 0x88776655, 0x7531), 0x88664422u);
   EXPECT_EQ(prmt("prmt.b32", 0x44332211, 0x88776655, 0x00f8), 0x1111ff00u);  // bit 3 replicates the sign
@@ -196,11 +208,13 @@ TEST(Instructions, permutations_and_three_input_logic) {
   EXPECT_EQ(prmt("prmt.b32.rc16", 0x44332211, 0, 1), 0x44334433u);
   auto a = integers<uint32_t>(), b = integers<uint32_t>(3), c = integers<uint32_t>(7);
   for (uint32_t table : {0x80u, 0xfeu, 0x96u, 0xe8u, 0x1bu}) {
-    expect_ternary<uint32_t>("lop3.b32 $d, $a, $b, $c, " + std::to_string(table) + ";", a, b, c, [table](uint32_t x, uint32_t y, uint32_t z) {
-      uint32_t out = 0;
-      for (int i = 0; i < 32; ++i) out |= (table >> ((x >> i & 1) * 4 + (y >> i & 1) * 2 + (z >> i & 1)) & 1) << i;
-      return out;
-    });
+    expect_ternary<uint32_t>("lop3.b32 $d, $a, $b, $c, " + std::to_string(table) + ";", a, b, c,
+                             [table](uint32_t x, uint32_t y, uint32_t z) {
+                               uint32_t out = 0;
+                               for (int i = 0; i < 32; ++i)
+                                 out |= (table >> ((x >> i & 1) * 4 + (y >> i & 1) * 2 + (z >> i & 1)) & 1) << i;
+                               return out;
+                             });
   }
 }
 
@@ -209,10 +223,16 @@ TEST(Instructions, funnel_shifts_wrap_or_clamp) {
   std::vector<uint32_t> n;
   for (size_t i = 0; i < lo.size(); ++i) n.push_back(static_cast<uint32_t>(i * 3));
   auto both = [](uint32_t l, uint32_t h) { return uint64_t{h} << 32 | l; };
-  expect_ternary<uint32_t>("shf.l.wrap.b32 $d, $a, $b, $c;", lo, hi, n, [&](uint32_t l, uint32_t h, uint32_t s) { return uint32_t(both(l, h) << (s & 31) >> 32); });
-  expect_ternary<uint32_t>("shf.r.wrap.b32 $d, $a, $b, $c;", lo, hi, n, [&](uint32_t l, uint32_t h, uint32_t s) { return uint32_t(both(l, h) >> (s & 31)); });
-  expect_ternary<uint32_t>("shf.l.clamp.b32 $d, $a, $b, $c;", lo, hi, n, [&](uint32_t l, uint32_t h, uint32_t s) { return uint32_t(both(l, h) << std::min(s, 32u) >> 32); });
-  expect_ternary<uint32_t>("shf.r.clamp.b32 $d, $a, $b, $c;", lo, hi, n, [&](uint32_t l, uint32_t h, uint32_t s) { return uint32_t(both(l, h) >> std::min(s, 32u)); });
+  expect_ternary<uint32_t>("shf.l.wrap.b32 $d, $a, $b, $c;", lo, hi, n,
+                           [&](uint32_t l, uint32_t h, uint32_t s) { return uint32_t(both(l, h) << (s & 31) >> 32); });
+  expect_ternary<uint32_t>("shf.r.wrap.b32 $d, $a, $b, $c;", lo, hi, n,
+                           [&](uint32_t l, uint32_t h, uint32_t s) { return uint32_t(both(l, h) >> (s & 31)); });
+  expect_ternary<uint32_t>("shf.l.clamp.b32 $d, $a, $b, $c;", lo, hi, n, [&](uint32_t l, uint32_t h, uint32_t s) {
+    return uint32_t(both(l, h) << std::min(s, 32u) >> 32);
+  });
+  expect_ternary<uint32_t>("shf.r.clamp.b32 $d, $a, $b, $c;", lo, hi, n, [&](uint32_t l, uint32_t h, uint32_t s) {
+    return uint32_t(both(l, h) >> std::min(s, 32u));
+  });
 }
 
 TEST(Instructions, byte_dot_products) {
@@ -231,13 +251,18 @@ TEST(Instructions, predicates_combine_and_setp_has_two_results) {
   std::vector<uint32_t> a{1, 2, 3, 4, 5, 6, 7, 8}, b{4, 4, 4, 4, 4, 4, 4, 4};
   auto odd = [](uint32_t lane) { return lane & 1; };
   auto run = [&](const std::string& text) { return run_one<uint32_t, uint32_t>(text, a, b); };
-  auto both = run("{ .reg .pred r, s; setp.lt.and.u32 r|s, $a, $b, $p; selp.u32 $d, 1, 0, r; selp.u32 t, 2, 0, s; or.b32 $d, $d, t; }");
-  for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(both[i], (a[i] < 4 && odd(i) ? 1u : 0u) | (a[i] >= 4 && odd(i) ? 2u : 0u)) << i;
+  auto both =
+      run("{ .reg .pred r, s; setp.lt.and.u32 r|s, $a, $b, $p; selp.u32 $d, 1, 0, r; selp.u32 t, 2, 0, s; or.b32 $d, "
+          "$d, t; }");
+  for (uint32_t i = 0; i < 8; ++i)
+    EXPECT_EQ(both[i], (a[i] < 4 && odd(i) ? 1u : 0u) | (a[i] >= 4 && odd(i) ? 2u : 0u)) << i;
   auto inverse = run("{ .reg .pred r; setp.lt.or.u32 r, $a, $b, !$p; selp.u32 $d, 1, 0, r; }");
   for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(inverse[i], a[i] < 4 || !odd(i)) << i;
   auto sink = run("{ .reg .pred r; setp.lt.u32 _|r, $a, $b; selp.u32 $d, 1, 0, r; }");
   for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(sink[i], a[i] >= 4) << i;
-  auto logic = run("{ .reg .pred r, s; setp.lt.u32 r, $a, $b; xor.pred s, r, $p; not.pred s, s; mov.pred r, s; selp.u32 $d, 1, 0, r; }");
+  auto logic =
+      run("{ .reg .pred r, s; setp.lt.u32 r, $a, $b; xor.pred s, r, $p; not.pred s, s; mov.pred r, s; selp.u32 $d, 1, "
+          "0, r; }");
   for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(logic[i], (a[i] < 4) == bool(odd(i))) << i;
 }
 
@@ -272,7 +297,8 @@ TEST(Instructions, special_registers) {
     EXPECT_EQ(below[i], (1u << i % 32) - 1);
     EXPECT_EQ(size[i], 70u);
   }
-  auto clock = run_one<uint64_t, uint32_t>("{ .reg .b64 s; mov.u64 s, %clock64; mov.u32 t, 1; mov.u64 $d, %clock64; sub.u64 $d, $d, s; }", {0});
+  auto clock = run_one<uint64_t, uint32_t>(
+      "{ .reg .b64 s; mov.u64 s, %clock64; mov.u32 t, 1; mov.u64 $d, %clock64; sub.u64 $d, $d, s; }", {0});
   EXPECT_EQ(clock[0], 2u);  // a count of instructions, not a time
 }
 

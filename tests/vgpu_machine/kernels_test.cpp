@@ -56,7 +56,8 @@ void softmax_rows(const std::string& file, int rows, int cols, uint32_t block) {
   for (int r = 0; r < rows; ++r) {
     double sum = 0;
     for (int c = 0; c < cols; ++c) sum += std::exp(double{x[r * cols + c]});
-    for (int c = 0; c < cols; ++c) ASSERT_NEAR(y[r * cols + c], std::exp(double{x[r * cols + c]}) / sum, 1e-6) << r << "," << c;
+    for (int c = 0; c < cols; ++c)
+      ASSERT_NEAR(y[r * cols + c], std::exp(double{x[r * cols + c]}) / sum, 1e-6) << r << "," << c;
   }
 }
 
@@ -71,7 +72,8 @@ TEST(Kernels, layernorm_with_vector_loads) {
   BenchGpu gpu(BenchGpu::kernel_text("norm"));
   constexpr int kRows = 3, kCols = 512;
   auto x = noise(kRows * kCols), gamma = noise(kCols, 3), beta = noise(kCols, 5);
-  uint64_t in = gpu.upload(x), g = gpu.upload(gamma), b = gpu.upload(beta), out = gpu.upload(std::vector<float>(x.size()));
+  uint64_t in = gpu.upload(x), g = gpu.upload(gamma), b = gpu.upload(beta),
+           out = gpu.upload(std::vector<float>(x.size()));
   expect_clean(gpu.launch("layernorm", {kRows}, {128}, 0, out, in, g, b, kCols));
   auto y = gpu.download<float>(out, x.size());
   for (int r = 0; r < kRows; ++r) {
@@ -79,7 +81,8 @@ TEST(Kernels, layernorm_with_vector_loads) {
     for (int c = 0; c < kCols; ++c) mean += x[r * kCols + c], square += double{x[r * kCols + c]} * x[r * kCols + c];
     mean /= kCols;
     double rstd = 1 / std::sqrt(square / kCols - mean * mean + 1e-5);
-    for (int c = 0; c < kCols; ++c) ASSERT_NEAR(y[r * kCols + c], (x[r * kCols + c] - mean) * rstd * gamma[c] + beta[c], 1e-4);
+    for (int c = 0; c < kCols; ++c)
+      ASSERT_NEAR(y[r * kCols + c], (x[r * kCols + c] - mean) * rstd * gamma[c] + beta[c], 1e-4);
   }
 }
 
@@ -234,13 +237,26 @@ TEST(Kernels, switches_and_device_calls_diverge_and_meet) {
   for (int i = 0; i < 64; ++i) {
     float expected = -1;
     switch (i % 8) {
-      case 0: expected = twice(1.5f, i); break;
-      case 1: expected = std::sqrt(static_cast<float>(i)); break;
-      case 2: expected = static_cast<float>(i / 3); break;
-      case 3: expected = static_cast<float>(i % 7); break;
-      case 4: expected = static_cast<float>(__builtin_popcount(i) + (i ? __builtin_clz(i) : 32)); break;
-      case 5: expected = twice(static_cast<float>(i), 1); break;
-      default: break;
+      case 0:
+        expected = twice(1.5f, i);
+        break;
+      case 1:
+        expected = std::sqrt(static_cast<float>(i));
+        break;
+      case 2:
+        expected = static_cast<float>(i / 3);
+        break;
+      case 3:
+        expected = static_cast<float>(i % 7);
+        break;
+      case 4:
+        expected = static_cast<float>(__builtin_popcount(i) + (i ? __builtin_clz(i) : 32));
+        break;
+      case 5:
+        expected = twice(static_cast<float>(i), 1);
+        break;
+      default:
+        break;
     }
     ASSERT_EQ(got[i], expected) << i;
   }

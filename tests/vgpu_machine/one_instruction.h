@@ -1,6 +1,6 @@
-// Runs one PTX statement on many values: lane i computes with a[i], b[i], c[i]. In the statement $d, $a, $b, $c stand for
-// registers, $p for a predicate that is true in odd lanes. The last warp is partly empty, so both the whole-warp and the
-// masked path of a handler are used.
+// Runs one PTX statement on many values: lane i computes with a[i], b[i], c[i]. In the statement $d, $a, $b, $c stand
+// for registers, $p for a predicate that is true in odd lanes. The last warp is partly empty, so both the whole-warp
+// and the masked path of a handler are used.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@ std::string suffix() {  // of a register of that width
 }
 
 inline std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size()) text.replace(at, what.size(), with);
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+    text.replace(at, what.size(), with);
   return text;
 }
 
@@ -30,16 +31,19 @@ inline std::string wrap_kernel(const std::string& body, const std::string& param
 }
 
 template <class D, class A, class B = A, class C = A>
-std::vector<D> run_one(const std::string& statement, const std::vector<A>& a, std::vector<B> b = {}, std::vector<C> c = {}) {
+std::vector<D> run_one(const std::string& statement, const std::vector<A>& a, std::vector<B> b = {},
+                       std::vector<C> c = {}) {
   b.resize(a.size());
   c.resize(a.size());
-  std::string body = ".reg .pred $p, $q; .reg .b32 t, u; .reg .b64 p<4>, off;\n.reg " + suffix<D>() + " rd; .reg " + suffix<A>() + " ra; .reg " +
-                     suffix<B>() + " rb; .reg " + suffix<C>() + " rc;\n"
+  std::string body = ".reg .pred $p, $q; .reg .b32 t, u; .reg .b64 p<4>, off;\n.reg " + suffix<D>() + " rd; .reg " +
+                     suffix<A>() + " ra; .reg " + suffix<B>() + " rb; .reg " + suffix<C>() +
+                     " rc;\n"
                      "mov.u32 t, %tid.x; and.b32 u, t, 1; setp.ne.u32 $p, u, 0;\n";
   const size_t sizes[] = {sizeof(D), sizeof(A), sizeof(B), sizeof(C)};
   for (int i = 0; i < 4; ++i) {
     std::string n = std::to_string(i);
-    body += "ld.param.u64 p" + n + ", [q" + n + "]; mul.wide.u32 off, t, " + std::to_string(sizes[i]) + "; add.u64 p" + n + ", p" + n + ", off;\n";
+    body += "ld.param.u64 p" + n + ", [q" + n + "]; mul.wide.u32 off, t, " + std::to_string(sizes[i]) + "; add.u64 p" +
+            n + ", p" + n + ", off;\n";
   }
   const char* names[] = {"rd", "ra", "rb", "rc"};
   for (int i = 0; i < 4; ++i) {
@@ -72,12 +76,32 @@ std::vector<T> integers(uint64_t salt = 0) {
 template <class T>
 std::vector<T> floats(uint64_t salt = 0) {
   using L = std::numeric_limits<T>;
-  std::vector<T> out{0, T(-0.0), 1, -1, L::infinity(), -L::infinity(), L::quiet_NaN(), L::min(), -L::min(), L::denorm_min(), L::max(),
-                     -L::max(), T(0.5), T(1.5), T(2.5), T(-2.5), L::min() / 4, -L::min() / 2, T(3e9), T(-3e9), T(1e20)};
+  std::vector<T> out{0,
+                     T(-0.0),
+                     1,
+                     -1,
+                     L::infinity(),
+                     -L::infinity(),
+                     L::quiet_NaN(),
+                     L::min(),
+                     -L::min(),
+                     L::denorm_min(),
+                     L::max(),
+                     -L::max(),
+                     T(0.5),
+                     T(1.5),
+                     T(2.5),
+                     T(-2.5),
+                     L::min() / 4,
+                     -L::min() / 2,
+                     T(3e9),
+                     T(-3e9),
+                     T(1e20)};
   uint64_t x = 0x9e3779b97f4a7c15 * (salt + 1);
   while (out.size() < 45) {
     x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-    double magnitude = std::ldexp(1.0 + static_cast<double>(x & 0xffffff) / (1 << 24), static_cast<int>(x >> 40 & 31) - 16);
+    double magnitude =
+        std::ldexp(1.0 + static_cast<double>(x & 0xffffff) / (1 << 24), static_cast<int>(x >> 40 & 31) - 16);
     out.push_back(static_cast<T>(x >> 60 & 1 ? -magnitude : magnitude));
   }
   if (salt) std::rotate(out.begin(), out.begin() + static_cast<long>(salt % 19), out.end());
@@ -108,7 +132,8 @@ void expect_binary(const std::string& statement, const std::vector<A>& a, const 
 }
 
 template <class D, class A, class B, class C, class F>
-void expect_ternary(const std::string& statement, const std::vector<A>& a, const std::vector<B>& b, const std::vector<C>& c, F f) {
+void expect_ternary(const std::string& statement, const std::vector<A>& a, const std::vector<B>& b,
+                    const std::vector<C>& c, F f) {
   auto got = run_one<D, A, B, C>(statement, a, b, c);
   for (size_t i = 0; i < a.size(); ++i) {
     ASSERT_TRUE(same<D>(got[i], f(a[i], b[i], c[i]))) << statement << " of " << +a[i] << ", " << +b[i] << ", " << +c[i];
