@@ -4,6 +4,7 @@
 #include "cli/gate_run.h"
 
 #include <chrono>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -54,6 +55,8 @@ std::optional<fs::path> baseline_path(const Gate& gate) {
 void open_inputs(Gate& gate) {
   gate.contract = read_contract(gate.request.contract);
   gate.device = gpu::choose_device(gate.request.device).value_or_throw(Exit::environment);
+  // Enough for a contract's shapes and little enough that a hang is found in seconds, not minutes.
+  if (gate.is_virtual()) ::setenv("KGATE_VGPU_BUDGET", "67108864", /*overwrite=*/0);
   std::error_code error;
   fs::create_directories(gate.request.out, error);
   if (error || !write_file_atomic(gate.request.out / "verdict.json", ""))

@@ -150,6 +150,7 @@ class Replayer {
     input.statics = request_.statics;
     input.limits = request_.limits;
     input.health = store_->health();
+    if (!is_virtual()) input.health.push_back(lag_ = lag_health(*store_, external()));
     input.alpha = alpha;
     input.virtual_device = is_virtual();
     result_ = judge(input);
@@ -175,6 +176,7 @@ class Replayer {
 
   void finish() {
     verdict_.pairs = pairs_;
+    if (!lag_.name.empty()) store_->add_health(lag_);
     verdict_.health = store_->health();
     verdict_.facts["warmup_requests"] = std::to_string(request_.warmup);
     verdict_.facts["requests_per_round"] = std::to_string(request_.requests);
@@ -191,6 +193,7 @@ class Replayer {
   std::unique_ptr<TraceStore> store_;
   MetricTable table_;
   JudgeResult result_;
+  HealthRow lag_;
   std::string tier_;
   uint32_t pairs_ = 0;
 };

@@ -22,7 +22,7 @@ struct RoundData {
   double others_delay = 0, preempted = 0, runqueue = 0;
   std::map<uint32_t, std::vector<std::pair<uint64_t, uint64_t>>> syncs;  // by thread
   uint64_t requests = 0, launches = 0, sync_calls = 0, alloc_calls = 0;
-  bool has_api = false, has_off_cpu = false, has_kernels = false;
+  bool has_api = false, has_off_cpu = false, has_switches = false, has_kernels = false;
   double instructions = 0, sectors = 0, conflicts = 0, divergence = 0;
   uint64_t virtual_launches = 0;
 };
@@ -126,6 +126,7 @@ void add_off_cpu(const std::vector<OffCpuRow>& rows, Rounds& rounds) {
     auto found = rounds.find(row.round);
     if (found == rounds.end()) continue;
     found->second.has_off_cpu = true;
+    found->second.has_switches |= row.state != kUnknownState;
     if (row.state == 0) found->second.preempted += double(row.end) - double(row.begin);
     found->second.runqueue += double(row.run_queue_ns);
   }
@@ -186,7 +187,7 @@ void tabulate(const RoundData& data, Tabulator& out) {
     out.value("alloc_count", data, double(data.alloc_calls) / requests, data.requests);
   }
   if (data.requests && data.has_off_cpu) {
-    out.value("preempted", data, data.preempted / requests, data.requests);
+    if (data.has_switches) out.value("preempted", data, data.preempted / requests, data.requests);
     out.value("runqueue", data, data.runqueue / requests, data.requests);
   }
   if (data.virtual_launches) {
@@ -227,6 +228,21 @@ MetricTable measure(const TraceStore& trace, bool external) {
     std::sort(series.pairs.begin(), series.pairs.end(), [](const auto& a, const auto& b) { return a.pair < b.pair; });
   }
   return table;
+}
+
+HealthRow lag_health(const TraceStore& trace, bool external) {
+  std::vector<double> lags, times;
+  for (const auto& row : trace.requests()) {
+    if (row.phase != Phase::measured) continue;
+    lags.push_back(double(row.lag));
+    times.push_back(double(row.end) - double(external ? row.arrival : row.issue));
+  }
+  HealthRow health{"lag_share_of_p99", 0, 0.10, ""};
+  if (lags.empty()) return health;
+  double lag = quantile(lags, 0.99), time = quantile(times, 0.99);
+  health.value = time > 0 ? lag / time : 1;
+  health.note = fmt::format("p99 of issue - due is {:.1f} us, p99 of {} is {:.1f} us", lag / 1e3, external ? "response" : "service", time / 1e3);
+  return health;
 }
 
 std::vector<ClassTime> class_times(const TraceStore& trace) {

@@ -87,6 +87,10 @@ using MetricTable = std::map<std::string, MetricSeries, std::less<>>;
 // their pair. `external`: the workload's arrivals are external, so `response` exists.
 MetricTable measure(const TraceStore& trace, bool external);
 
+// How late the replay issued its calls: p99 of (issue − due) as a share of the p99 that is judged. Past 10 % the replay, not the
+// kernel, made the tail.
+HealthRow lag_health(const TraceStore& trace, bool external);
+
 // The launch classes of the judged kernel: medians side by side, for the report.
 struct ClassTime {
   uint32_t launch = 0;       // workload launch index

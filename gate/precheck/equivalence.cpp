@@ -24,6 +24,7 @@ namespace {
 
 constexpr uint64_t kBatchBytes = uint64_t{256} << 20;  // of one worker's buffers; one case may exceed it
 constexpr uint32_t kGuardBytes = 4096;
+constexpr std::chrono::milliseconds kRequestTimeout{20'000};  // of one launch: a kernel that takes longer hangs
 
 // What one subject left behind for the cases of a batch.
 struct SubjectRun {
@@ -63,6 +64,7 @@ class Runner {
     session.attach_probes = false;
     session.collect_cupti = false;
     session.on_progress = {};
+    session.round_timeout = kRequestTimeout;
     run.outcome = run_worker(run.plan, run.workload, session);
     throw_if_interrupted();
     return run;

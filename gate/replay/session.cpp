@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "replay/schedstat.h"
 #include "replay/sizing.h"
 #include "replay/worker_process.h"
 #include "support/process.h"
@@ -75,6 +76,7 @@ class Session {
   bool died(const std::string& after);
   bool end(WorkerEnd how, std::string detail);
   void take_host_events();
+  void take_schedstat();
 
   const ReplayPlan& plan_;
   const Workload& workload_;
@@ -83,6 +85,7 @@ class Session {
   std::optional<WorkerProcess> process_;
   std::optional<worker::Channel> channel_;
   std::unique_ptr<HostProbes> probes_;
+  std::optional<SchedStat> schedstat_;
   Message canary_;
   bool was_ready_ = false, collecting_ = false;
   WorkerOutcome outcome_;
@@ -235,6 +238,7 @@ bool Session::await_progress(const Round& round, std::optional<uint32_t> request
 }
 
 bool Session::replay() {
+  if (plan_.trace && !probes_) take_schedstat();
   send(Type::go);
   milliseconds timeout = options_.round_timeout + milliseconds(planned_round_ns(plan_, workload_) / 1'000'000);
   std::string after = "before the first round";
@@ -243,6 +247,7 @@ bool Session::replay() {
     for (uint32_t r = 0; plan_.mode == ReplayMode::numeric && r < workload_.requests.size(); ++r)
       if (!await_progress(round, r, timeout, "in request " + std::to_string(r))) return false;
     if (!await_progress(round, std::nullopt, timeout, after)) return false;
+    if (plan_.trace && !probes_) take_schedstat();
     after = "after round " + std::to_string(round.round);
     if (options_.on_progress) options_.on_progress(i + 1);
   }
@@ -263,6 +268,13 @@ bool Session::finish() {
 void Session::take_host_events() {
   if (!probes_) return;
   auto events = probes_->take();
+  outcome_.host_events.insert(outcome_.host_events.end(), events.begin(), events.end());
+}
+
+// Tier T2: no eBPF, so the scheduler's own account, once a round.
+void Session::take_schedstat() {
+  if (!schedstat_) schedstat_.emplace(process_->child->pid());
+  auto events = schedstat_->sample();
   outcome_.host_events.insert(outcome_.host_events.end(), events.begin(), events.end());
 }
 

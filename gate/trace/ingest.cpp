@@ -314,7 +314,9 @@ void Ingest::write_device_calls(const Block& block) {
 
 void Ingest::write_host_events(const Block& block) {
   for (const HostEvent& event : block.host_events) {
-    Place place = place_of(block, event.begin);
+    // A span belongs to the round that holds its middle: the spans of tier T2 reach a little past their round at both ends.
+    bool span = event.kind == HostEventKind::off_cpu && event.end > event.begin;
+    Place place = place_of(block, span ? event.begin + (event.end - event.begin) / 2 : event.begin);
     if (event.kind == HostEventKind::off_cpu) {
       statements_->off_cpu.run(place.round, place.arm, event.thread, event.begin, event.end, event.state,
                                event.run_queue_ns);

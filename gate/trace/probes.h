@@ -24,6 +24,8 @@ struct HostEvent {
   uint64_t run_queue_ns;  // off_cpu: part spent runnable after the wake-up; 0 where unknown
 };
 
+constexpr uint32_t kUnknownState = 0xffffffff;  // of an off_cpu event that was not seen as a switch (tier T2)
+
 struct ProbeSymbol {
   std::string name;  // "cuLaunchKernel"
   enum class Use : uint8_t { launch, sync } use;
