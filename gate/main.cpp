@@ -1,6 +1,7 @@
 // The program's outline: one call a verb. The only place that catches what ends a run.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string_view>
@@ -33,6 +34,19 @@ std::string shell_command(int argc, char** argv) {
   return command;
 }
 
+constexpr std::array kVerbs{"check", "inspect", "query", "doctor"};
+
+// Before the options are parsed, since the parser would only say that a verb is missing.
+void check_verb(int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::string verb = argv[1];
+  std::vector<std::string> verbs(kVerbs.begin(), kVerbs.end());
+  if (std::find(verbs.begin(), verbs.end(), verb) != verbs.end()) return;
+  auto near = did_you_mean(verb, verbs);
+  throw Error(Exit::usage, "unknown verb '" + sanitize(verb, 60) + "'", {},
+              near ? "did you mean 'kgate " + *near + "'?" : "kgate --help lists the verbs");
+}
+
 void refuse_planned(int argc, char** argv) {
   for (const char* verb : kPlanned)
     if (argc > 1 && std::string_view(argv[1]) == verb)
@@ -41,6 +55,7 @@ void refuse_planned(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   refuse_planned(argc, argv);
+  check_verb(argc, argv);
   CLI::App app{"kgate: does this GPU kernel compute the same, and does it regress p99 on production traffic?"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "kgate " KGATE_VERSION);
@@ -67,7 +82,11 @@ int run(int argc, char** argv) {
   }
   log::configure(quiet ? log::Level::quiet : verbose ? log::Level::verbose : log::Level::normal,
                  color == "always" ? log::Color::always : color == "never" ? log::Color::never : log::Color::automatic);
-  return static_cast<int>(action());
+  Exit code = action();
+  // Results that nobody could read are no pass.
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && code == Exit::pass)
+    throw Error(Exit::environment, "cannot write the results to stdout", {}, "give it a place to write to");
+  return static_cast<int>(code);
 }
 
 }  // namespace

@@ -19,15 +19,21 @@ namespace {
 struct CheckOptions {
   std::string contract, candidate, entry, workload, baseline, device = "auto", scope = "full", tier, out = "kgate-out", markdown,
       json_file, manifest, only;
-  uint64_t seed = 0;
-  uint32_t warmup = 0, requests = 0, max_pairs = 24;
-  bool json = false, has_seed = false;
+  std::optional<uint64_t> seed;
+  std::optional<uint32_t> warmup, requests;
+  uint32_t max_pairs = 24;
+  bool json = false;
 };
 
 Scope scope_of(const std::string& name) {
   if (name == "static") return Scope::static_only;
   if (name == "numeric") return Scope::numeric;
   return Scope::full;
+}
+
+std::string is_device(const std::string& text) {
+  bool number = text.starts_with("gpu:") && text.size() > 4 && text.find_first_not_of("0123456789", 4) == std::string::npos;
+  return text == "auto" || text == "gpu" || text == "virtual" || number ? "" : "'" + text + "' is not auto, gpu, gpu:N or virtual";
 }
 
 GateRequest request_of(const CheckOptions& options, const Invocation& invocation) {
@@ -40,9 +46,9 @@ GateRequest request_of(const CheckOptions& options, const Invocation& invocation
   request.device = options.device;
   request.scope = scope_of(options.scope);
   request.require_tier = options.tier;
-  if (options.has_seed) request.seed = options.seed;
-  if (options.warmup) request.warmup = options.warmup;
-  if (options.requests) request.requests = options.requests;
+  request.seed = options.seed;
+  request.warmup = options.warmup;
+  request.requests = options.requests;
   request.max_pairs = options.max_pairs;
   request.out = options.out;
   request.command = invocation.command;
@@ -86,21 +92,26 @@ void add_check(CLI::App& app, const Invocation& invocation, Action& action) {
   verb->add_option("--kernel", options->entry, "entry of the candidate; default: the binding's, else the contract's kernel");
   verb->add_option("--workload", options->workload, "a .kgw or YAML workload instead of the contract's");
   verb->add_option("--baseline", options->baseline, "a kernel file instead of the contract's baseline");
-  verb->add_option("--device", options->device, "auto, gpu, gpu:N or virtual")->capture_default_str();
+  verb->add_option("--device", options->device, "auto, gpu, gpu:N or virtual")->check(is_device)->capture_default_str();
   verb->add_option("--scope", options->scope, "full, numeric (no replay) or static (nothing is executed)")
       ->check(CLI::IsMember({"full", "numeric", "static"}))->capture_default_str();
   verb->add_option("--require-tier", options->tier, "T0: exit 5 when eBPF tracing is not reached")->check(CLI::IsMember({"T0", "T2"}));
-  verb->add_option_function<uint64_t>("--seed", [options](uint64_t seed) { options->seed = seed, options->has_seed = true; },
-                                      "of inputs and order; default: derived from the candidate's hash");
-  verb->add_option("--warmup", options->warmup, "requests before each measured round; default: 200, virtual GPU 2");
-  verb->add_option("--requests", options->requests, "measured requests a round; default: 1000, virtual GPU 12");
+  verb->add_option("--seed", options->seed, "of inputs and order; default: derived from the candidate's hash")->check(CLI::NonNegativeNumber);
+  verb->add_option("--warmup", options->warmup, "requests before each measured round; default: 200, virtual GPU 2")
+      ->check(CLI::Range(0u, 1000000u));
+  verb->add_option("--requests", options->requests, "measured requests a round; default: 1000, virtual GPU 12")
+      ->check(CLI::Range(1u, 1000000u));
   verb->add_option("--max-pairs", options->max_pairs, "pairs of rounds at most; looks are after 6, 12 and 24")
       ->check(CLI::Range(6u, 600u))->capture_default_str();
   verb->add_option("--out", options->out, "folder for verdict.json, verdict.md, trace.db and compile.log")->capture_default_str();
   verb->add_option("--markdown", options->markdown, "also write the Markdown report to this file");
   verb->add_flag("--json", options->json, "print the JSON verdict instead of the summary");
-  verb->add_option("--manifest", options->manifest, "run a corpus with known answers and print the score");
-  verb->add_option("--only", options->only, "with --manifest: only entries whose name matches this pattern");
+  CLI::Option* manifest = verb->add_option("--manifest", options->manifest, "run a corpus with known answers and print the score");
+  verb->add_option("--only", options->only, "with --manifest: only entries whose name matches this pattern")->needs(manifest);
+  // A corpus takes candidates, contracts and limits from its manifest: an option that it would ignore is a mistake.
+  for (const char* name : {"candidate", "--contract", "--kernel", "--workload", "--baseline", "--scope", "--require-tier", "--seed",
+                           "--warmup", "--requests", "--max-pairs", "--markdown"})
+    manifest->excludes(verb->get_option(name));
   verb->callback([=, &invocation, &action] {
     action = [=, &invocation] {
       if (!options->manifest.empty())

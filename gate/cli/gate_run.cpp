@@ -52,17 +52,25 @@ std::optional<fs::path> baseline_path(const Gate& gate) {
   return gate.contract.baseline;
 }
 
+// Creates the folder and takes away what an earlier run left: nobody shall read an old verdict as this one's.
+void prepare_output(const fs::path& out) {
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (error || !write_file_atomic(out / "verdict.json", ""))
+    throw Error(Exit::environment, "cannot write into the output folder" + (error ? ": " + error.message() : std::string()),
+                out.string(), "name another folder with --out");
+  for (const char* stale : {"verdict.json", "verdict.md", "trace.db", "compile.log"}) fs::remove(out / stale, error);
+}
+
 void open_inputs(Gate& gate) {
+  prepare_output(gate.request.out);
   gate.contract = read_contract(gate.request.contract);
+  if (gate.contract.params.empty() || gate.contract.launch.grid[0].text().empty())
+    throw Error(Exit::bad_input, "the contract does not say how its kernel is launched", gate.contract.path.string(),
+                "give `params:`, `launch:` and `shapes:` (docs/formats.md)");
   gate.device = gpu::choose_device(gate.request.device).value_or_throw(Exit::environment);
   // Enough for a contract's shapes and little enough that a hang is found in seconds, not minutes.
   if (gate.is_virtual()) ::setenv("KGATE_VGPU_BUDGET", "67108864", /*overwrite=*/0);
-  std::error_code error;
-  fs::create_directories(gate.request.out, error);
-  if (error || !write_file_atomic(gate.request.out / "verdict.json", ""))
-    throw Error(Exit::environment, "cannot write into the output folder" + (error ? ": " + error.message() : std::string()),
-                gate.request.out.string(), "name another folder with --out");
-  for (const char* stale : {"verdict.json", "verdict.md", "trace.db", "compile.log"}) fs::remove(gate.request.out / stale, error);
   auto path = gate.request.workload ? gate.request.workload : gate.contract.workload;
   if (path && gate.request.scope == Scope::full) gate.workload = load_workload(*path);
 }

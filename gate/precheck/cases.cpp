@@ -226,7 +226,8 @@ Workload numeric_workload(const Contract& contract, const Prepared& prepared, Su
       auto launches = substitute(contract.binding, contract.kernel, launch, recorded, prepared.entry);
       launch = std::move(launches).value_or_throw(Exit::bad_input).front();
     } else {
-      check_same_abi(recorded, prepared.entry, prepared.label).value_or_throw(Exit::bad_input);
+      if (auto same = check_same_abi(recorded, prepared.entry, prepared.label); !same)
+        throw Error(Exit::bad_input, same.failure().what, prepared.source.path.string(), same.failure().hint);
       if (subject == Subject::reference) relaunch_as_reference(launch);
     }
     launch.kernel = 0;

@@ -146,6 +146,8 @@ std::optional<SubjectRun> run_trusted(const Runner& runner, const Prepared* prep
   SubjectRun run = runner.run(*prepared, subject, first, last);
   if (run.outcome.end == WorkerEnd::completed) return run;
   Finding finding = finding_of(run.outcome, "equivalence", fault_place(run, cases, first));
+  if (run.outcome.end == WorkerEnd::failed_to_start)
+    throw Error(Exit::environment, finding.text, {}, "reinstall kgate as a whole; kgate doctor shows what is missing");
   throw Error(finding.exit == Exit::environment ? Exit::environment : Exit::bad_input,
               fmt::format("the {} itself fails: {}{}{}", prepared->label, finding.text, finding.where.empty() ? "" : " for ", finding.where),
               prepared->source.path.string(), "mend it first: a candidate is only judged against what works");

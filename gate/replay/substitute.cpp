@@ -77,7 +77,7 @@ Result<std::monostate> check_same_abi(const WorkloadKernel& recorded, const Entr
   if (same) return same;
   Failure failure = same.failure();
   failure.what = fmt::format("the {} does not have the parameters that it is launched with: {}", label, failure.what);
-  if (failure.hint.empty()) failure.hint = "mend `params:` in the contract, or give a `replace:` with its arguments";
+  if (label != "candidate") failure.hint = fmt::format("name a {} that takes the parameters that the contract lists", label);
   return failure;
 }
 

@@ -55,8 +55,9 @@ ordered_json metric_json(const MetricVerdict& metric) {
   json["effect"] = number(metric.effect);
   json["lower"] = number(metric.lower);
   json["upper"] = number(metric.upper);
-  json["p_fail"] = number(metric.p_fail);
-  json["sign_flip_p"] = number(metric.sign_flip_p);
+  bool tested = metric.pairs >= 2 && metric.lower.has_value();  // exact metrics have no p
+  json["p_fail"] = tested ? number(metric.p_fail) : nullptr;
+  json["sign_flip_p"] = tested ? number(metric.sign_flip_p) : nullptr;
   json["pairs"] = metric.pairs;
   json["pairs_to_decide"] = metric.pairs_to_decide;
   json["samples_per_round"] = metric.samples_per_round;

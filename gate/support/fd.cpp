@@ -61,11 +61,12 @@ Result<Fd> make_memfd(const std::string& name, size_t bytes) {
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, size_t max_bytes) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO without a writer must not block
   if (!fd) return errno_failure("cannot open", path);
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) return errno_failure("cannot stat", path);
   if (S_ISDIR(st.st_mode)) return Failure{"is a directory, not a file", path.string(), {}};
+  if (!S_ISREG(st.st_mode)) return Failure{"is not a regular file", path.string(), {}};
   std::string content;
   char buffer[1 << 16];
   for (;;) {

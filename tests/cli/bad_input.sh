@@ -218,9 +218,8 @@ an_unknown_device_is_refused_with_the_choice() {
   quick_contract
   run "$kgate" check --device tpu --out out -c quick.yaml "$good"
   expect_no_stdout
-  expect_stderr "unknown device 'tpu'"
-  expect_stderr "hint: use auto, gpu, gpu:N or virtual"
-  [ "$code" -ne 0 ] || fail "a refusal"
+  expect_stderr "'tpu' is not auto, gpu, gpu:N or virtual"
+  expect_exit 64
 }
 
 a_required_tier_that_is_not_reached_is_exit_5() {
@@ -254,6 +253,40 @@ a_read_only_output_folder_is_exit_5() {
 }
 
 # ---- usage
+
+what_would_be_ignored_is_refused() {
+  run "$kgate" check --manifest "$corpus/manifest.yaml" --scope static --out out
+  expect_exit 64
+  run "$kgate" check --only 'x*' --out out -c quick.yaml "$good"
+  expect_exit 64
+  run "$kgate" check --seed -1 --out out -c quick.yaml "$good"
+  expect_exit 64
+  run "$kgate" check --requests 0 --out out -c quick.yaml "$good"
+  expect_exit 64
+}
+
+results_that_cannot_be_written_are_no_pass() {
+  quick_contract
+  code=0
+  "$kgate" check --device virtual --scope static --json --out out -c quick.yaml "$good" >/dev/full 2>err || code=$?
+  [ "$code" -eq 5 ] || fail "expected exit 5, got $code"
+}
+
+a_fifo_is_refused_at_once() {
+  quick_contract
+  mkfifo pipe
+  run timeout 10 "$kgate" inspect pipe
+  expect_exit 65
+}
+
+an_earlier_verdict_does_not_outlive_a_refusal() {
+  quick_contract
+  run "$kgate" check --device virtual --scope static --out out -c quick.yaml "$good"
+  expect_exit 0
+  run "$kgate" check --device virtual --scope static --out out -c absent.yaml "$good"
+  expect_exit 65
+  expect_no_file out/verdict.json
+}
 
 usage_errors_are_exit_64() {
   local arguments
