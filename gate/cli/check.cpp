@@ -101,7 +101,7 @@ void add_check(CLI::App& app, const Invocation& invocation, Action& action) {
       ->check(CLI::Range(0u, 1000000u));
   verb->add_option("--requests", options->requests, "measured requests a round; default: 1000, virtual GPU 12")
       ->check(CLI::Range(1u, 1000000u));
-  verb->add_option("--max-pairs", options->max_pairs, "pairs of rounds at most; looks are after 6, 12 and 24")
+  verb->add_option("--max-pairs", options->max_pairs, "pairs of rounds at most; looks are after 6, 12, 24 and this many")
       ->check(CLI::Range(6u, 600u))->capture_default_str();
   verb->add_option("--out", options->out, "folder for verdict.json, verdict.md, trace.db and compile.log")->capture_default_str();
   verb->add_option("--markdown", options->markdown, "also write the Markdown report to this file");

@@ -3,6 +3,7 @@
 
 #include "cli/gate_run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -72,7 +73,7 @@ void open_inputs(Gate& gate) {
   // Enough for a contract's shapes and little enough that a hang is found in seconds, not minutes.
   if (gate.is_virtual()) ::setenv("KGATE_VGPU_BUDGET", "67108864", /*overwrite=*/0);
   auto path = gate.request.workload ? gate.request.workload : gate.contract.workload;
-  if (path && gate.request.scope == Scope::full) gate.workload = load_workload(*path);
+  if (path && gate.request.scope != Scope::static_only) gate.workload = load_workload(*path);
 }
 
 void prepare_kernels(Gate& gate) {
@@ -143,6 +144,7 @@ PrecheckResult precheck(Gate& gate) {
   PrecheckOptions options;
   options.scope = gate.request.scope;
   options.seed = gate.seed;
+  options.workload = gate.workload ? &*gate.workload : nullptr;
   options.session.device = gate.device;
   options.on_progress = [&](double fraction, const std::string& what) { gate.progress(0.1 + 0.3 * fraction, what); };
   check_equivalence(gate.contract, *gate.candidate, baseline, reference, gate.device.properties, options, result);
@@ -153,11 +155,11 @@ std::string pass_reason(const Gate& gate, const std::optional<Equivalence>& equi
   for (const auto& finding : gate.verdict.findings)
     if (finding.id == "identical_code") return finding.text;
   std::string text;
-  if (equivalence) text = fmt::format("numbers agree in {} shapes", equivalence->shapes);
+  if (equivalence) text = fmt::format("numbers agree in {} shapes and launches", equivalence->shapes);
   size_t gated = 0;
   for (const auto& metric : gate.verdict.metrics) gated += metric.gated;
   if (gated) text += fmt::format("{}{} limits hold", text.empty() ? "" : ", ", gated);
-  return text.empty() ? "nothing speaks against it" : text;
+  return text.empty() ? "it compiles" : text;
 }
 
 const char* verdict_word(Exit exit) {
@@ -186,6 +188,10 @@ std::string headline(const Gate& gate, const std::optional<Equivalence>& equival
 Verdict conclude(Gate& gate, const std::optional<Equivalence>& equivalence = std::nullopt) {
   note_facts(gate);
   Verdict& verdict = gate.verdict;
+  bool compiled = gate.candidate && gate.candidate->compiled && gate.candidate->compiled->outcome == CompileOutcome::ok;
+  bool gated = std::any_of(verdict.metrics.begin(), verdict.metrics.end(), [](const auto& m) { return m.gated; });
+  if (verdict.findings.empty() && !equivalence && !gated && !compiled)
+    verdict.findings.push_back({"nothing_checked", "judge", "nothing could be checked in this scope on this machine", {}, Exit::inconclusive});
   verdict.exit = exit_of(verdict.findings);
   if (verdict.deciding.empty())
     for (const auto& finding : verdict.findings)
@@ -251,6 +257,7 @@ Verdict run_gate(const GateRequest& request) {
   }
   if (!gate.workload) gate.workload = contract_workload(gate.contract, *gate.baseline, gate.seed);
   replay_and_judge(gate, checked.statics);
+  if (gate.verdict.metrics.empty()) judge_static(gate, checked.statics);  // the replay ended early: the static limits still hold or not
   return conclude(gate, checked.equivalence);
 }
 

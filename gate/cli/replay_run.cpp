@@ -41,8 +41,7 @@ class Replayer {
     else
       for (uint32_t pairs : looks.pairs)
         if (pairs <= request_.max_pairs) planned.push_back(pairs);
-    if (planned.empty() || (!is_virtual() && planned.back() != request_.max_pairs && request_.max_pairs > 24))
-      planned.push_back(request_.max_pairs);
+    if (!is_virtual() && (planned.empty() || planned.back() != request_.max_pairs)) planned.push_back(request_.max_pairs);
     for (size_t look = 0; look < planned.size(); ++look) {
       while (pairs_ < planned[look])
         if (!run_block(std::min(kPairsPerWorker, planned[look] - pairs_), planned.back())) return finish();
@@ -106,15 +105,35 @@ class Replayer {
     WorkerOutcome outcome = run_worker(plan(pairs), *request_.workload, options);
     throw_if_interrupted();
     if (outcome.end != WorkerEnd::completed) {
-      verdict_.findings.push_back(finding_of(outcome, "replay", place_of(outcome)));
+      verdict_.findings.push_back(attribute(outcome, pairs, options));
       return false;
     }
     if (!note_tier(outcome)) return false;
-    const ProbeHealth* probes = outcome.probes ? &*outcome.probes : nullptr;
+    const ProbeHealth* probes = outcome.probes && tier_ == "T0" ? &*outcome.probes : nullptr;
     const CollectorHealth* collector = outcome.collector ? &*outcome.collector : nullptr;
     store_->add_block(outcome.records.bytes(), outcome.host_events, outcome.symbols, probes, collector);
     pairs_ += pairs;
     return true;
+  }
+
+  // Whose fault is it? The baseline must survive the same steps, and the fault must repeat, before the candidate is broken.
+  Finding attribute(const WorkerOutcome& outcome, uint32_t pairs, const SessionOptions& options) const {
+    Finding finding = finding_of(outcome, "replay", place_of(outcome));
+    if (finding.exit != Exit::broken) return finding;
+    ReplayPlan alone = plan(pairs);
+    std::erase_if(alone.rounds, [](const Round& round) { return round.arm != 0; });
+    WorkerOutcome baseline = run_worker(alone, *request_.workload, options);
+    throw_if_interrupted();
+    if (baseline.end != WorkerEnd::completed)
+      throw Error(Exit::bad_input, "the baseline itself fails in the workload: " + finding_of(baseline, "replay", "").text,
+                  request_.baseline->source.path.string(), "mend it first: a candidate is only judged against what works");
+    WorkerOutcome again = run_worker(plan(pairs), *request_.workload, options);
+    throw_if_interrupted();
+    if (again.end == WorkerEnd::completed) {
+      finding.exit = Exit::inconclusive;
+      finding.text += "; it did not repeat";
+    }
+    return finding;
   }
 
   std::string place_of(const WorkerOutcome& outcome) const {
@@ -127,6 +146,7 @@ class Replayer {
     bool device_side = outcome.collector.has_value();
     std::string tier = !device_side ? "none" : outcome.probes && outcome.canary_ok ? "T0" : "T2";
     std::string why = !device_side ? "no CUPTI was found" : outcome.probe_failure;
+    if (why.empty() && tier != "T0") why = "the probes did not see the canary's launch and synchronisation exactly once each";
     if (tier_.empty()) tier_ = tier;
     verdict_.facts["tier"] = tier_;
     if (tier_ != "T0" && !why.empty()) verdict_.facts["tier_reason"] = why;
@@ -180,6 +200,7 @@ class Replayer {
     verdict_.health = store_->health();
     verdict_.facts["warmup_requests"] = std::to_string(request_.warmup);
     verdict_.facts["requests_per_round"] = std::to_string(request_.requests);
+    for (const auto& [id, series] : table_) verdict_.facts["distinct_requests"] = std::to_string(series.distinct_requests);
     if (pairs_ == 0) return;  // nothing was measured: no trace is left that looks like one
     store_->finish();
     verdict_.facts["trace"] = request_.trace.string();

@@ -131,6 +131,26 @@ void judge_exact(MetricVerdict& verdict) {
   verdict.label = past ? "past the limit" : *verdict.candidate == before ? "equal" : *verdict.candidate < before ? "less" : "within the limit";
 }
 
+// Any pair past the limit fails: exact values are not averaged.
+void judge_exact_pairs(const MetricSeries& series, MetricVerdict& verdict) {
+  MetricVerdict worst;
+  for (const auto& pair : series.pairs) {
+    MetricVerdict one = verdict;
+    one.baseline = pair.baseline;
+    one.candidate = pair.candidate;
+    judge_exact(one);
+    bool graver = worst.id.empty() || (one.outcome == Outcome::fail && worst.outcome != Outcome::fail) ||
+                  (one.outcome == Outcome::inconclusive && worst.outcome == Outcome::pass);
+    if (graver) worst = one;
+  }
+  if (worst.id.empty()) {
+    verdict.note = "not measured";
+    return;
+  }
+  worst.pairs = static_cast<uint32_t>(series.pairs.size());
+  verdict = worst;
+}
+
 // An exact count that is not the same in every round is worth a warning: something in the run was not deterministic.
 std::string variation(const MetricSeries& series) {
   for (bool candidate : {false, true}) {
@@ -173,8 +193,7 @@ MetricVerdict judge_one(const JudgeInput& input, const EffectiveLimit& limit, co
   verdict.baseline = median_of(*series, false);
   verdict.candidate = median_of(*series, true);
   if (metric.cls == MetricClass::exact) {
-    verdict.pairs = static_cast<uint32_t>(series->pairs.size());
-    judge_exact(verdict);
+    judge_exact_pairs(*series, verdict);
     if (auto note = variation(*series); !note.empty()) verdict.note = note;
   } else {
     judge_paired(*series, metric, input.alpha, verdict);
@@ -295,6 +314,10 @@ JudgeResult judge(const JudgeInput& input) {
       else
         finding.exit = Exit::environment;
     }
+    // A proven static regression is the graver finding then.
+    if (failed)
+      for (auto& finding : result.findings)
+        if (finding.exit == Exit::environment) finding.exit = Exit::inconclusive;
   }
   result.outcome = failed ? Outcome::fail : undecided ? Outcome::inconclusive : Outcome::pass;
   return result;

@@ -86,6 +86,8 @@ std::vector<Finding> unmeasurable(const std::vector<EffectiveLimit>& limits, boo
     if (!is_static && scope != Scope::full) continue;  // the user narrowed the question
     if (is_relative(limit) && !has_baseline)
       refuse(limit, Exit::no_baseline, fmt::format("the limit on {} is relative to a baseline, and there is none", limit.metric));
+    else if (!is_static && !has_baseline)
+      refuse(limit, Exit::no_baseline, fmt::format("{} is measured in a replay beside a baseline, and there is none", limit.metric));
     else if (metric->source == MetricSource::timing && virtual_device)
       refuse(limit, Exit::environment, fmt::format("the virtual GPU cannot measure {}: it has no time", limit.metric));
     else if (metric->source == MetricSource::virtual_counts && !virtual_device)

@@ -25,6 +25,7 @@ struct RoundData {
   bool has_api = false, has_off_cpu = false, has_switches = false, has_kernels = false;
   double instructions = 0, sectors = 0, conflicts = 0, divergence = 0;
   uint64_t virtual_launches = 0;
+  uint64_t first_issue = UINT64_MAX;  // of the measured part: what the host did before it is not counted
 };
 
 using Rounds = std::map<uint32_t, RoundData>;
@@ -55,6 +56,7 @@ void add_requests(const std::vector<RequestRow>& rows, bool external, Rounds& ro
     RoundData* data = round_of(row, rounds, left_out);
     if (!data) continue;
     ++data->requests;
+    data->first_issue = std::min(data->first_issue, row.issue);
     data->service.push_back(double(row.end) - double(row.issue));
     if (external) data->response.push_back(double(row.end) - double(row.arrival));
   }
@@ -77,7 +79,7 @@ std::vector<JudgedLaunch> judged_launches(const std::vector<KernelRow>& rows) {
   std::vector<JudgedLaunch> launches;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, size_t> open;  // (round, sequence, launch) → index
   for (const auto& row : rows) {
-    if (!row.judged) continue;
+    if (!row.judged || row.end == 0) continue;  // no device record: the trace's health says so
     double duration = double(row.end) - double(row.start);
     auto key = std::make_tuple(row.round, row.sequence, row.launch);
     auto found = open.find(key);
@@ -94,7 +96,7 @@ std::vector<JudgedLaunch> judged_launches(const std::vector<KernelRow>& rows) {
 void add_kernels(const std::vector<KernelRow>& rows, Rounds& rounds, const Quarantine& left_out) {
   for (const auto& row : rows) {
     RoundData* data = round_of(row, rounds, left_out);
-    if (!data) continue;
+    if (!data || row.end == 0) continue;
     uint64_t ready = std::max(row.launch_end, row.previous_end);  // from here on only the GPU keeps it waiting
     data->has_kernels = true;
     data->queue_wait.push_back(row.start > ready ? double(row.start - ready) : 0.0);
@@ -125,8 +127,10 @@ void add_off_cpu(const std::vector<OffCpuRow>& rows, Rounds& rounds) {
   for (const auto& row : rows) {
     auto found = rounds.find(row.round);
     if (found == rounds.end()) continue;
+    bool seen = row.state != kUnknownState;  // else a whole round's account, warm-up included (tier T2)
     found->second.has_off_cpu = true;
-    found->second.has_switches |= row.state != kUnknownState;
+    found->second.has_switches |= seen;
+    if (seen && row.begin < found->second.first_issue) continue;
     if (row.state == 0) found->second.preempted += double(row.end) - double(row.begin);
     found->second.runqueue += double(row.run_queue_ns);
   }
@@ -238,7 +242,11 @@ HealthRow lag_health(const TraceStore& trace, bool external) {
     times.push_back(double(row.end) - double(external ? row.arrival : row.issue));
   }
   HealthRow health{"lag_share_of_p99", 0, 0.10, ""};
-  if (lags.empty()) return health;
+  if (lags.empty()) {
+    health.value = INFINITY;
+    health.note = "no measured request";
+    return health;
+  }
   double lag = quantile(lags, 0.99), time = quantile(times, 0.99);
   health.value = time > 0 ? lag / time : 1;
   health.note = fmt::format("p99 of issue - due is {:.1f} us, p99 of {} is {:.1f} us", lag / 1e3, external ? "response" : "service", time / 1e3);
@@ -254,9 +262,12 @@ std::vector<ClassTime> class_times(const TraceStore& trace) {
   auto rows = trace.kernels();
   sort_by_launch(rows);
   size_t total = 0;
+  Rounds rounds;
+  for (const auto& row : trace.rounds()) rounds[row.round].pair = row.pair;
+  Quarantine left_out = quarantined(trace.requests(), rounds);
   for (const auto& launch : judged_launches(rows)) {
     const KernelRow& row = *launch.first;
-    if (row.phase != Phase::measured) continue;
+    if (!round_of(row, rounds, left_out)) continue;
     auto& samples = classes[row.launch];
     (row.arm == 0 ? samples.baseline : samples.candidate).push_back(launch.duration);
     total += row.arm == 0;

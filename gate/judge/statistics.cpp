@@ -84,9 +84,12 @@ double sign_flip_p(const std::vector<double>& effects, double margin) {
   std::mt19937_64 random(n);
   uint64_t as_large = 0;
   for (uint64_t flip = 0; flip < flips; ++flip) {
-    uint64_t signs = exact ? flip : random();
+    uint64_t signs = flip;
     double sum = 0;
-    for (size_t i = 0; i < n; ++i) sum += (signs >> (i % 64) & 1) ? -deviations[i] : deviations[i];
+    for (size_t i = 0; i < n; ++i) {
+      if (!exact && i % 64 == 0) signs = random();
+      sum += (signs >> (i % 64) & 1) ? -deviations[i] : deviations[i];
+    }
     as_large += sum >= observed - slack;
   }
   return exact ? double(as_large) / double(flips) : double(as_large + 1) / double(flips + 1);

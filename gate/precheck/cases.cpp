@@ -3,9 +3,11 @@
 
 #include "precheck/cases.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -18,8 +20,6 @@
 namespace kgate {
 
 namespace {
-
-constexpr uint8_t kPoison = 0xff;
 
 std::string shape_label(const Environment& shape) {
   std::string label;
@@ -76,8 +76,24 @@ Dim3 evaluate_extent(const Expr extent[3], const Environment& shape, const std::
   return {values[0], values[1], values[2]};
 }
 
+// A launch of the workload on buffers of the case's own.
+LaunchSpec recorded_launch(const Contract& contract, const LaunchSpec& recorded, uint32_t first_buffer) {
+  LaunchSpec launch = recorded;
+  launch.relocations.clear();
+  auto layout = param_layout(contract);
+  uint32_t buffer = first_buffer;
+  for (size_t i = 0; i < contract.params.size(); ++i) {
+    if (!std::holds_alternative<TensorParam>(contract.params[i].kind)) continue;
+    for (const auto& relocation : recorded.relocations)
+      if (relocation.param_offset == layout[i].offset) launch.relocations.push_back({layout[i].offset, buffer, 0});
+    ++buffer;
+  }
+  return launch;
+}
+
 // The launch that the contract describes, in the ABI of its parameter list.
 LaunchSpec contract_launch(const Contract& contract, const Case& test_case, uint32_t first_buffer) {
+  if (test_case.recorded) return recorded_launch(contract, *test_case.recorded, first_buffer);
   LaunchSpec launch;
   launch.grid = evaluate_extent(contract.launch.grid, test_case.shape, "grid");
   launch.block = evaluate_extent(contract.launch.block, test_case.shape, "block");
@@ -122,12 +138,12 @@ Buffer make_buffer(const Contract& contract, const Case& test_case, size_t param
   if (buffer.bytes == 0) buffer.bytes = 16;  // a driver refuses empty allocations
   buffer.written = tensor.role != Role::in;
   if (tensor.role == Role::out) {
-    buffer.content = ContentPoison{kPoison};
+    buffer.content = ContentPoison{poison_of(tensor.dtype)};
   } else if (tensor.role == Role::workspace) {
     if (tensor.zeroed)
       buffer.content = ContentZeros{};
     else
-      buffer.content = ContentPoison{kPoison};
+      buffer.content = ContentPoison{poison_of(tensor.dtype)};
   } else {
     std::string bytes = input_bytes(contract, test_case, param, slot);
     if (widened) {
@@ -147,10 +163,75 @@ std::vector<Case> make_cases(const Contract& contract, uint64_t seed) {
   std::vector<Environment> shapes = contract.shapes;
   if (shapes.empty()) shapes.emplace_back();
   std::vector<Case> cases;
-  for (const auto& shape : shapes) cases.push_back({shape, shape_label(shape), false, seed + cases.size()});
-  if (has_floating_input(contract))
-    cases.push_back({shapes.back(), shape_label(shapes.back()) + " with NaN inputs", true, seed + cases.size()});
+  auto add = [&](const Environment& shape, std::string label, bool special) {
+    Case test_case;
+    test_case.shape = shape;
+    test_case.label = std::move(label);
+    test_case.special = special;
+    test_case.seed = seed + cases.size();
+    cases.push_back(std::move(test_case));
+  };
+  for (const auto& shape : shapes) add(shape, shape_label(shape), false);
+  if (has_floating_input(contract)) add(shapes.back(), shape_label(shapes.back()) + " with NaN inputs", true);
   return cases;
+}
+
+uint8_t poison_of(Dtype dtype) { return is_floating(dtype) ? 0xff : 0xa5; }
+
+namespace {
+
+// Parameters without their addresses, grid, block, shared: what makes two launches the same to a kernel.
+std::string launch_key(const LaunchSpec& launch) {
+  std::string params(reinterpret_cast<const char*>(launch.params.data()), launch.params.size());
+  for (const auto& relocation : launch.relocations) params.replace(relocation.param_offset, 8, 8, '\0');
+  return fmt::format("{}x{}x{} {}x{}x{} {} ", launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x, launch.block.y, launch.block.z,
+                     launch.shared) + params;
+}
+
+Case launch_case(const Contract& contract, const Workload& workload, const LaunchSpec& launch) {
+  Case test_case;
+  test_case.recorded = launch;
+  auto layout = param_layout(contract);
+  std::string scalars;
+  for (size_t i = 0; i < contract.params.size(); ++i) {
+    if (const auto* scalar = std::get_if<ScalarParam>(&contract.params[i].kind)) {
+      const char* data = reinterpret_cast<const char*>(launch.params.data()) + layout[i].offset;
+      scalars += fmt::format(" {}={:g}", contract.params[i].name, load_element(scalar->dtype, data, 0));
+      continue;
+    }
+    uint64_t bytes = 0;
+    for (const auto& relocation : launch.relocations)
+      if (relocation.param_offset == layout[i].offset && relocation.delta >= 0 &&
+          static_cast<uint64_t>(relocation.delta) <= workload.buffers[relocation.buffer].bytes)
+        bytes = workload.buffers[relocation.buffer].bytes - static_cast<uint64_t>(relocation.delta);
+    test_case.tensor_bytes.push_back(bytes);
+  }
+  test_case.label = fmt::format("the workload's launch with grid {}x{}x{}{}", launch.grid.x, launch.grid.y, launch.grid.z, scalars);
+  return test_case;
+}
+
+}  // namespace
+
+Result<LaunchCases> make_launch_cases(const Contract& contract, const Workload& workload, const std::vector<uint32_t>& judged,
+                                      uint64_t seed) {
+  std::map<std::string, uint32_t> distinct;
+  for (uint32_t index : judged) distinct.emplace(launch_key(workload.launches[index]), index);
+  LaunchCases result;
+  result.distinct = distinct.size();
+  size_t position = 0, wanted = std::min(distinct.size(), kMaxLaunchCases);
+  for (const auto& [key, index] : distinct) {
+    const LaunchSpec& launch = workload.launches[index];
+    const WorkloadKernel& kernel = workload.kernels[launch.kernel];
+    WorkloadKernel described = contract_kernel(contract);
+    if (kernel.params != described.params)
+      return Failure{fmt::format("the contract's `params:` are not those of the workload's kernel '{}'", kernel.entry),
+                     contract.path.string(), "kgate inspect shows the kernel's parameters"};
+    if (position++ * wanted / distinct.size() < result.cases.size()) continue;  // spread evenly
+    Case test_case = launch_case(contract, workload, launch);
+    test_case.seed = seed + 1000 + result.cases.size();
+    result.cases.push_back(std::move(test_case));
+  }
+  return result;
 }
 
 std::vector<TensorSlot> tensor_slots(const Contract& contract, const Case& test_case) {
@@ -158,6 +239,11 @@ std::vector<TensorSlot> tensor_slots(const Contract& contract, const Case& test_
   for (size_t i = 0; i < contract.params.size(); ++i) {
     const auto* tensor = std::get_if<TensorParam>(&contract.params[i].kind);
     if (!tensor) continue;
+    if (test_case.recorded) {
+      uint64_t count = test_case.tensor_bytes[slots.size()] / dtype_bytes(tensor->dtype);
+      slots.push_back({i, count, count * dtype_bytes(tensor->dtype)});
+      continue;
+    }
     auto elements = tensor_elements(*tensor, test_case.shape);
     if (!elements)
       throw Error(Exit::bad_input, fmt::format("{}: {}", contract.params[i].name, elements.failure().what), contract.path.string());

@@ -2,6 +2,7 @@
 // reference: only the launch and the output types differ.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,27 @@ namespace kgate {
 
 // One shape with one kind of input. Buffers of a case follow the contract's tensor parameters, in order.
 struct Case {
-  Environment shape;
+  Environment shape;          // empty for a launch of the workload
+  std::optional<LaunchSpec> recorded;      // a launch of the workload instead of a shape: its grid, block and scalars
+  std::vector<uint64_t> tensor_bytes;      // then: size of each tensor, in the order of the contract's tensor parameters
   std::string label;          // "rows=7 cols=31", "rows=7 cols=31 with NaN inputs"
   bool special = false;       // some inputs are NaN
   uint64_t seed = 0;
 };
 std::vector<Case> make_cases(const Contract& contract, uint64_t seed);
+
+// One case for each distinct judged launch of the workload (other grid, block, shared memory or scalars), at most kMaxLaunchCases spread
+// over them: what production launches is compared too, not only the shapes that somebody wrote down. Failure: the workload's
+// kernel does not have the contract's parameters.
+constexpr size_t kMaxLaunchCases = 64;
+struct LaunchCases {
+  std::vector<Case> cases;
+  size_t distinct = 0;
+};
+Result<LaunchCases> make_launch_cases(const Contract& contract, const Workload& workload, const std::vector<uint32_t>& judged, uint64_t seed);
+
+// What an output holds before anybody writes it: NaN in every float format, 0xa5 for integers (-1 is often right).
+uint8_t poison_of(Dtype dtype);
 
 // One tensor of one case, in the contract's terms.
 struct TensorSlot {

@@ -13,6 +13,7 @@
 #include "precheck/faults.h"
 #include "precheck/numbers.h"
 #include "precheck/precheck.h"
+#include "replay/arms.h"
 #include "support/fd.h"
 #include "support/process.h"
 #include "support/text.h"
@@ -111,16 +112,55 @@ std::string comparison_text(const std::string& name, const TensorComparison& c) 
                      c.got, c.want);
 }
 
+// Elements between the addressed ones belong to somebody else.
+void check_gaps(const TensorParam& tensor, const Case& test_case, const std::string& name, const TensorSlot& slot, const char* got,
+                const std::string& initial, std::vector<Finding>& findings) {
+  std::vector<bool> mine(slot.elements);
+  for (uint64_t index : addressed(tensor, test_case.shape)) mine[index] = true;
+  uint32_t size = dtype_bytes(tensor.dtype);
+  for (uint64_t i = 0; i < slot.elements; ++i) {
+    if (mine[i] || std::memcmp(got + i * size, initial.data() + i * size, size) == 0) continue;
+    findings.push_back({"gap_written", "equivalence", fmt::format("wrote between the strides of '{}', at element {}", name, i),
+                        test_case.label, Exit::broken});
+    return;
+  }
+}
+
+// What the candidate is compared with must have been written itself: poison would agree with poison. One byte is too little to tell.
+void check_expected(const TensorParam& tensor, const Case& test_case, const std::string& name, const Expected& expected,
+                    const std::string& trusted) {
+  uint32_t size = expected.wide ? sizeof(double) : dtype_bytes(tensor.dtype);
+  if (tensor.role != Role::out || size < 2) return;
+  std::string poison(size, static_cast<char>(poison_of(tensor.dtype)));
+  uint64_t unwritten = 0, total = 0;
+  for (uint64_t index : addressed(tensor, test_case.shape)) {
+    ++total;
+    unwritten += std::memcmp(expected.data + index * size, poison.data(), size) == 0;
+  }
+  if (unwritten)
+    throw Error(Exit::bad_input, fmt::format("the {} leaves {} of {} elements of '{}' unwritten for {}", trusted, unwritten, total, name, test_case.label),
+                {}, "do the contract's grid and shapes cover the whole tensor?");
+}
+
 // One output tensor of one case.
 void check_output(const Contract& contract, const Case& test_case, const TensorSlot& slot, const char* got, const Expected& expected,
                   const char* baseline, PrecheckResult& result) {
   const Param& param = contract.params[slot.param];
-  const auto& tensor = std::get<TensorParam>(param.kind);
+  TensorParam tensor = std::get<TensorParam>(param.kind);
+  if (test_case.recorded) {  // the workload knows sizes, not shapes: everything that the launch could reach is compared
+    tensor.dims = {Expr::constant(static_cast<int64_t>(slot.elements))};
+    tensor.strides.clear();
+  }
   CompareRule rule;
   auto given = contract.tolerance.find(tensor.dtype);
   rule.by_default = given == contract.tolerance.end();
   rule.tolerance = rule.by_default ? default_tolerance(tensor.dtype) : given->second;
-  std::string initial = tensor.role == Role::out ? std::string(slot.bytes, '\xff') : input_bytes(contract, test_case, slot.param, slot);
+  std::string initial = tensor.role == Role::out ? std::string(slot.bytes, static_cast<char>(poison_of(tensor.dtype)))
+                                                 : input_bytes(contract, test_case, slot.param, slot);
+  if (!test_case.recorded) {
+    check_expected(tensor, test_case, param.name, expected, expected.wide ? "reference" : "baseline");
+    check_gaps(tensor, test_case, param.name, slot, got, initial, result.findings);
+  }
   TensorComparison c = compare_tensor(tensor, test_case.shape, got, expected, baseline, initial.data(), rule);
   if (c.worst > result.equivalence->worst_error) {
     result.equivalence->worst_error = c.worst;
@@ -187,6 +227,18 @@ void compare_batch(const Contract& contract, const std::vector<Case>& cases, siz
   }
 }
 
+void add_launch_cases(const Contract& contract, const Workload& workload, uint64_t seed, std::vector<Case>& cases,
+                      PrecheckResult& result) {
+  auto judged = judged_launches(workload, contract).value_or_throw(Exit::bad_input);
+  auto launches = make_launch_cases(contract, workload, judged, seed).value_or_throw(Exit::bad_input);
+  if (launches.cases.size() < launches.distinct)
+    result.findings.push_back({"launches_sampled", "equivalence",
+                               fmt::format("numbers are compared for {} of {} distinct launches of the workload", launches.cases.size(),
+                                           launches.distinct),
+                               {}, Exit::pass});
+  std::move(launches.cases.begin(), launches.cases.end(), std::back_inserter(cases));
+}
+
 }  // namespace
 
 void check_equivalence(const Contract& contract, const Prepared& candidate, const Prepared* baseline, const Prepared* reference,
@@ -201,6 +253,7 @@ void check_equivalence(const Contract& contract, const Prepared& candidate, cons
   }
   result.equivalence.emplace();
   auto cases = make_cases(contract, options.seed);
+  if (options.workload) add_launch_cases(contract, *options.workload, options.seed, cases, result);
   check_memory(contract, cases, device.free_memory, device.name);
   Runner runner(contract, device, options, cases);
   for (size_t first = 0, last; first < cases.size(); first = last) {
@@ -213,7 +266,7 @@ void check_equivalence(const Contract& contract, const Prepared& candidate, cons
     SubjectRun of_candidate;
     if (!candidate_survives(runner, candidate, first, last, cases, of_candidate, result)) return;
     compare_batch(contract, cases, first, last, of_candidate, of_baseline, of_reference, result);
-    if (!result.findings.empty() && exit_of(result.findings) == Exit::broken) return;
+    if (exit_of(result.findings) == Exit::broken) return;
   }
 }
 

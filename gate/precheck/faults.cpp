@@ -53,11 +53,19 @@ Finding of_fault(const worker::FaultEvent& fault) {
   Finding finding;
   finding.id = "crash";
   finding.exit = Exit::broken;
-  if (fault.stage == "init") finding.exit = Exit::environment;
+  // Only what a kernel does when it is loaded, launched or waited for can be its fault; a fault without a driver's code is the
+  // worker's own (no memory, no counts).
+  bool kernels_stage = fault.stage == "load" || fault.stage == "bind" || fault.stage == "launch" || fault.stage == "sync" ||
+                       fault.stage == "readback";
+  bool convicts = kernels_stage && fault.code != 0;
+  if (!convicts) {
+    finding.id = "worker";
+    finding.exit = fault.name == "internal" ? Exit::internal : Exit::environment;
+  }
   for (const auto& entry : kDriverCodes)
     if (entry.code == fault.code) {
       finding.id = entry.id;
-      if (fault.stage != "init") finding.exit = entry.exit;
+      if (convicts) finding.exit = entry.exit;
     }
   for (const auto& entry : kVirtualKinds)
     if (entry.kind == fault.kind) {

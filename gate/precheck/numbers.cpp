@@ -125,8 +125,9 @@ TensorComparison compare_tensor(const TensorParam& tensor, const Environment& sh
     if (!floating && rule.tolerance.atol == 0 && rule.tolerance.rtol == 0) {
       ratio = std::memcmp(got + i * size, expected.data + i * size, size) == 0 ? 0 : INFINITY;  // exact beyond 2^53 too
     } else if (!same_special(value, exact_want)) {
-      bool follows_baseline = baseline && same_special(value, load_element(tensor.dtype, baseline, i)) &&
-                              !same_special(load_element(tensor.dtype, baseline, i), exact_want);
+      double of_baseline = baseline ? load_element(tensor.dtype, baseline, i) : exact_want;
+      bool near = !std::isfinite(of_baseline) || std::fabs(value - of_baseline) <= tolerance_at(of_baseline);
+      bool follows_baseline = !same_special(of_baseline, exact_want) && same_special(value, of_baseline) && near;
       special = !follows_baseline;
       ratio = follows_baseline ? 0 : INFINITY;
     } else if (!std::isfinite(value)) {

@@ -54,6 +54,7 @@ struct PrecheckResult {
 struct PrecheckOptions {
   Scope scope = Scope::full;
   uint64_t seed = 0;
+  const Workload* workload = nullptr;  // its judged launches are compared too
   SessionOptions session;            // device, timeouts
   std::function<void(double fraction, const std::string& what)> on_progress;
 };
@@ -62,7 +63,7 @@ struct PrecheckOptions {
 void check_resources(const Contract& contract, const Prepared& candidate, const Prepared* baseline, PrecheckResult& result);
 
 // Runs every shape of the contract on seeded random inputs and compares. Appends findings with ids wrong_numbers, nan_mismatch,
-// stale_output, input_written, guard_band, out_of_bounds, hang, crash, not_executed, ...
+// gap_written, stale_output, input_written, guard_band, out_of_bounds, hang, crash, not_executed, ...
 void check_equivalence(const Contract& contract, const Prepared& candidate, const Prepared* baseline, const Prepared* reference,
                        const gpu::DeviceProperties& device, const PrecheckOptions& options, PrecheckResult& result);
 

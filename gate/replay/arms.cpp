@@ -60,7 +60,15 @@ Result<std::vector<uint32_t>> judged_launches(const Workload& workload, const Co
     const std::string& entry = workload.kernels[workload.launches[i].kernel].entry;
     if (std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return glob_match(glob, entry); })) judged.push_back(i);
   }
-  if (!judged.empty()) return judged;
+  if (!judged.empty()) {
+    uint32_t kernel = workload.launches[judged.front()].kernel;
+    for (uint32_t launch : judged)
+      if (workload.launches[launch].kernel != kernel)
+        return Failure{fmt::format("the contract judges several kernels of the workload ('{}' and '{}'); this version judges one",
+                                   workload.kernels[kernel].entry, workload.kernels[workload.launches[launch].kernel].entry),
+                       contract.path.string(), "name one kernel exactly in `replace:` or `kernel:`"};
+    return judged;
+  }
   std::vector<std::string> names;
   for (const auto& kernel : workload.kernels) names.push_back(kernel.entry);
   auto near = did_you_mean(globs.front(), names);

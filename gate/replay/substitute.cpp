@@ -83,6 +83,8 @@ Result<std::monostate> check_same_abi(const WorkloadKernel& recorded, const Entr
 
 Result<std::vector<LaunchSpec>> substitute(const Binding& binding, const std::string& kernel, const LaunchSpec& recorded,
                                            const WorkloadKernel& recorded_kernel, const Entry& candidate) {
+  if (binding.replacements.size() > 1)
+    return Failure{"several `replace:` rules are not executed by this version of kgate", binding.replacements[1].where, "use one"};
   const Replacement* replacement = replacement_for(binding, kernel);
   LaunchSpec spec = recorded;
   if (replacement && replacement->with) {

@@ -106,6 +106,25 @@ TEST(Judge, exact_metrics_decide_at_once_and_variation_is_a_warning) {
   EXPECT_NE(varied.metrics[0].note.find("varies"), std::string::npos);
 }
 
+TEST(Judge, one_pair_past_an_exact_limit_fails_whatever_the_average) {
+  JudgeResult r = judge_one("virtual.instructions", series({{100, 118}, {100, 100}}), regression_limit("virtual.instructions", 0.10));
+  EXPECT_EQ(r.outcome, Outcome::fail);
+  EXPECT_EQ(*r.metrics[0].candidate, 118);
+}
+
+TEST(Judge, a_static_regression_outranks_an_unfit_trace) {
+  MetricTable table;
+  JudgeInput input;
+  input.metrics = &table;
+  input.statics.candidate["spill_bytes"] = 64;
+  Limit limit;
+  limit.metric = "spill_bytes";
+  limit.max = 0;
+  input.limits = {{limit, false}};
+  input.health = {{"cupti_dropped", 3, 0, ""}};
+  EXPECT_EQ(exit_of(judge(input).findings), Exit::regression);
+}
+
 TEST(Judge, a_demanded_gain_must_be_proven) {
   Limit limit;
   limit.metric = "kernel_time.p50";

@@ -60,6 +60,14 @@ TEST(Limits, a_relative_limit_without_a_baseline_is_exit_4) {
   EXPECT_EQ(exit_of(unmeasurable(limits, false, Scope::full, false, false)), Exit::no_baseline);
 }
 
+TEST(Limits, an_absolute_limit_on_what_only_a_replay_measures_needs_a_baseline_too) {
+  Contract contract = with_limit("virtual.instructions");
+  contract.limits[0].max_regression.reset();
+  contract.limits[0].max = 1;
+  auto limits = effective_limits(contract, true, false, false);
+  EXPECT_EQ(exit_of(unmeasurable(limits, true, Scope::full, false, false)), Exit::no_baseline);
+}
+
 TEST(Limits, counts_of_the_virtual_gpu_are_unmeasurable_on_a_real_one) {
   auto limits = effective_limits(with_limit("virtual.sectors"), false, false, true);
   EXPECT_EQ(exit_of(unmeasurable(limits, false, Scope::full, true, false)), Exit::environment);

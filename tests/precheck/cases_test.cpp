@@ -92,6 +92,63 @@ TEST(Cases, a_parameter_of_another_size_is_refused_by_name) {
   }
 }
 
+Workload with_launches(const std::vector<int32_t>& widths) {
+  Workload workload;
+  workload.modules.push_back({"m", "image", "hash"});
+  WorkloadKernel kernel;
+  kernel.entry = "softmax_rows";
+  kernel.params = {{0, 8}, {8, 8}, {16, 4}};
+  kernel.param_bytes = 20;
+  workload.kernels.push_back(kernel);
+  workload.buffers.resize(2);
+  workload.buffers[0].bytes = 4096;
+  workload.buffers[1].bytes = 2048;
+  for (int32_t width : widths) {
+    LaunchSpec launch;
+    launch.grid = {2, 1, 1};
+    launch.block = {128, 1, 1};
+    launch.params.resize(20);
+    std::memcpy(launch.params.data() + 16, &width, 4);
+    launch.relocations = {{0, 0, 96}, {8, 1, 0}};
+    workload.launches.push_back(launch);
+  }
+  return workload;
+}
+
+TEST(LaunchCases, every_distinct_launch_of_the_workload_is_a_case_with_its_scalars_and_sizes) {
+  Contract contract = softmax_contract();
+  auto launches = make_launch_cases(contract, with_launches({16, 33, 16}), {0, 1, 2}, 7);
+  ASSERT_TRUE(launches) << launches.failure().what;
+  EXPECT_EQ(launches->distinct, 2u);
+  ASSERT_EQ(launches->cases.size(), 2u);
+  EXPECT_EQ(launches->cases[0].tensor_bytes, (std::vector<uint64_t>{4000, 2048}));
+  Workload numeric = numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 4}}), Subject::candidate, launches->cases, 0, 2);
+  EXPECT_TRUE(validate(numeric));
+  int32_t widths[2];
+  for (int i = 0; i < 2; ++i) std::memcpy(&widths[i], numeric.launches[i].params.data() + 16, 4);
+  EXPECT_EQ(widths[0] + widths[1], 49);
+  EXPECT_EQ(numeric.launches[1].relocations[0].buffer, 2u);
+}
+
+TEST(LaunchCases, many_launches_are_sampled_evenly_and_counted) {
+  std::vector<int32_t> widths;
+  std::vector<uint32_t> judged;
+  for (int32_t i = 0; i < 200; ++i) {
+    widths.push_back(i + 1);
+    judged.push_back(static_cast<uint32_t>(i));
+  }
+  auto launches = make_launch_cases(softmax_contract(), with_launches(widths), judged, 7);
+  ASSERT_TRUE(launches);
+  EXPECT_EQ(launches->distinct, 200u);
+  EXPECT_EQ(launches->cases.size(), kMaxLaunchCases);
+}
+
+TEST(LaunchCases, a_workload_kernel_with_other_parameters_is_refused) {
+  Workload workload = with_launches({16});
+  workload.kernels[0].params = {{0, 8}, {8, 4}};
+  EXPECT_FALSE(make_launch_cases(softmax_contract(), workload, {0}, 7));
+}
+
 TEST(Cases, a_block_that_the_entry_forbids_is_refused) {
   Contract contract = softmax_contract();
   auto cases = make_cases(contract, 7);

@@ -37,6 +37,14 @@ TEST(FindingOf, a_driver_that_does_not_start_is_the_environments_fault) {
   EXPECT_EQ(finding_of(fault(999, "", "init"), "equivalence", "").exit, Exit::environment);
 }
 
+TEST(FindingOf, a_worker_without_memory_is_the_environments_fault_and_its_bugs_are_kgates) {
+  EXPECT_EQ(finding_of(fault(0, "", "memory"), "replay", "").exit, Exit::environment);
+  EXPECT_EQ(finding_of(fault(700, "", "restore"), "replay", "").exit, Exit::environment);
+  WorkerOutcome bug = fault(0, "", "launch");
+  bug.fault->name = "internal";
+  EXPECT_EQ(finding_of(bug, "replay", "").exit, Exit::internal);
+}
+
 TEST(FindingOf, crash_hang_and_garbage_are_findings_about_the_candidate) {
   for (auto [end, id] : {std::pair{WorkerEnd::crashed, "crash"}, {WorkerEnd::hung, "hang"}, {WorkerEnd::garbage, "crash"}}) {
     WorkerOutcome outcome;

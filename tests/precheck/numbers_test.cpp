@@ -66,6 +66,14 @@ TEST(CompareTensor, where_the_baseline_disagrees_about_nan_the_candidate_may_fol
   EXPECT_EQ(compare(t, bytes<float>({nan}), bytes<double>({nan}), true, baseline.data()).wrong, 0u);
 }
 
+TEST(CompareTensor, following_the_baseline_means_its_value) {
+  auto t = tensor(Dtype::f32, 1);
+  std::string baseline = bytes<float>({7});
+  std::string want = bytes<double>({std::nan("")});
+  EXPECT_EQ(compare(t, bytes<float>({7}), want, true, baseline.data()).wrong, 0u);
+  EXPECT_EQ(compare(t, bytes<float>({1000}), want, true, baseline.data()).wrong, 1u);
+}
+
 TEST(CompareTensor, elements_that_were_never_written_count_as_stale) {
   auto t = tensor(Dtype::f32, 2);
   std::string initial(8, '\xff');
