@@ -195,7 +195,8 @@ Verdict conclude(Gate& gate, const std::optional<Equivalence>& equivalence = std
   verdict.exit = exit_of(verdict.findings);
   if (verdict.deciding.empty())
     for (const auto& finding : verdict.findings)
-      if (finding.exit == verdict.exit && verdict.deciding.empty()) verdict.deciding = finding.id;
+      if (finding.exit == verdict.exit && verdict.deciding.empty() && (verdict.exit != Exit::pass || finding.id == "identical_code"))
+        verdict.deciding = finding.id;  // a note decides nothing
   verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - gate.start).count();
   verdict.headline = headline(gate, equivalence);
   return std::move(verdict);

@@ -14,7 +14,7 @@ expect() {  # name, expected exit, arguments...
   local name=$1 expected=$2
   shift 2
   local start=$EPOCHREALTIME
-  timeout 300 "$kgate" "$@" >"$out/$name.txt" 2>&1
+  timeout "${limit:-300}" "$kgate" "$@" >"$out/$name.txt" 2>&1
   local code=$? end=$EPOCHREALTIME
   cat "$out/$name.txt"
   note "-> $name: exit $code, $(awk "BEGIN {printf \"%.2f\", $end - $start}") s wall"
@@ -37,7 +37,7 @@ expect health 0 query --trace "$out/good/trace.db" "SELECT name, value, \"limit\
 expect launches 0 query --trace "$out/good/trace.db" \
   "SELECT (SELECT COUNT(*) FROM kernels) AS kernel_records, (SELECT value FROM health WHERE name = 'unmatched_launches') AS unmatched_launches"
 if [ "${KGATE_GPU_CORPUS:-1}" = 1 ]; then
-  expect corpus 0 check --manifest $corpus/manifest.yaml --device gpu --out "$out/corpus"
+  limit=1200 expect corpus 0 check --manifest $corpus/manifest.yaml --device gpu --out "$out/corpus"
 fi
 [ $failed -eq 0 ] && note "gpu tests: all as expected" || note "gpu tests: FAILED"
 exit $failed
