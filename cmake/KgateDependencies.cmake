@@ -17,7 +17,6 @@ find_package(OpenSSL REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Boost REQUIRED)           # headers: Boost.Math
 find_package(yaml-cpp REQUIRED)
-find_package(zstd REQUIRED)
 
 # kgate_find_archive(NAME library header): for packages that ship no CMake config.
 function(kgate_find_archive name library header)
@@ -31,6 +30,7 @@ endfunction()
 kgate_find_archive(elf elf libelf.h)
 kgate_find_archive(bpf bpf bpf/libbpf.h)
 kgate_find_archive(sqlite sqlite3 sqlite3.h)
+kgate_find_archive(zstd zstd zstd.h)       # its CMake config is not in every distribution
 target_link_libraries(kgate_dep_elf INTERFACE ZLIB::ZLIB)
 target_link_libraries(kgate_dep_bpf INTERFACE kgate_dep_elf ZLIB::ZLIB)
 target_link_libraries(kgate_dep_sqlite INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m)
@@ -48,9 +48,6 @@ target_link_libraries(kgate_dep_boost INTERFACE Boost::headers)
 add_library(kgate_dep_yaml INTERFACE)
 find_library(KGATE_yaml_LIBRARY NAMES yaml-cpp REQUIRED)
 target_link_libraries(kgate_dep_yaml INTERFACE ${KGATE_yaml_LIBRARY})
-add_library(kgate_dep_zstd INTERFACE)
-find_library(KGATE_zstd_LIBRARY NAMES zstd REQUIRED)
-target_link_libraries(kgate_dep_zstd INTERFACE ${KGATE_zstd_LIBRARY})
 
 # The CUDA toolkit is optional: headers are only used to static_assert our own ABI declarations against.
 find_path(KGATE_CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include /usr/include NO_DEFAULT_PATH)

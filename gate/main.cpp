@@ -21,7 +21,9 @@ std::string shell_command(int argc, char** argv) {
   std::string command = "kgate";
   for (int i = 1; i < argc; ++i) {
     std::string_view arg = argv[i];
-    bool plain = !arg.empty() && arg.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%") == arg.npos;
+    bool plain =
+        !arg.empty() &&
+        arg.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%") == arg.npos;
     command += ' ';
     if (plain) {
       command += arg;
@@ -50,7 +52,8 @@ void check_verb(int argc, char** argv) {
 void refuse_planned(int argc, char** argv) {
   for (const char* verb : kPlanned)
     if (argc > 1 && std::string_view(argv[1]) == verb)
-      throw Error(Exit::usage, std::string("'") + verb + "' is not part of this version", {}, "kgate --help lists what is");
+      throw Error(Exit::usage, std::string("'") + verb + "' is not part of this version", {},
+                  "kgate --help lists what is");
 }
 
 int run(int argc, char** argv) {
@@ -63,9 +66,11 @@ int run(int argc, char** argv) {
   std::string color = "auto";
   app.add_flag("-q,--quiet", quiet, "errors and results only");
   app.add_flag("-v,--verbose", verbose, "say more on stderr");
-  app.add_option("--color", color, "auto, always or never (NO_COLOR is honoured)")->check(CLI::IsMember({"auto", "always", "never"}));
-  app.footer("Exit codes: 0 pass, 1 regression, 3 inconclusive, 4 no baseline, 5 environment unfit, 6 candidate broken,\n"
-             "64 usage, 65 bad input, 70 internal error, 130 interrupted.");
+  app.add_option("--color", color, "auto, always or never (NO_COLOR is honoured)")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  app.footer(
+      "Exit codes: 0 pass, 1 regression, 3 inconclusive, 4 no baseline, 5 environment unfit, 6 candidate broken,\n"
+      "64 usage, 65 bad input, 70 internal error, 130 interrupted.");
 
   cli::Invocation invocation{shell_command(argc, argv)};
   cli::Action action;
@@ -80,8 +85,12 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw Error(Exit::usage, sanitize(error.what()), {}, "kgate --help, or kgate VERB --help");
   }
-  log::configure(quiet ? log::Level::quiet : verbose ? log::Level::verbose : log::Level::normal,
-                 color == "always" ? log::Color::always : color == "never" ? log::Color::never : log::Color::automatic);
+  log::configure(quiet     ? log::Level::quiet
+                 : verbose ? log::Level::verbose
+                           : log::Level::normal,
+                 color == "always"  ? log::Color::always
+                 : color == "never" ? log::Color::never
+                                    : log::Color::automatic);
   Exit code = action();
   // Results that nobody could read are no pass.
   if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && code == Exit::pass)
@@ -100,7 +109,8 @@ int main(int argc, char** argv) {
     kgate::log::error(error.failure());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    kgate::log::error({error.what(), "kgate itself failed", "this is a bug in kgate: please report it with the command"});
+    kgate::log::error(
+        {error.what(), "kgate itself failed", "this is a bug in kgate: please report it with the command"});
     return static_cast<int>(kgate::Exit::internal);
   }
 }

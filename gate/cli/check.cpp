@@ -1,9 +1,9 @@
 // kgate check: the whole gate for one candidate, or a corpus with known answers.
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "cli/gate_run.h"
 #include "cli/manifest_run.h"
@@ -17,8 +17,8 @@ namespace kgate::cli {
 namespace {
 
 struct CheckOptions {
-  std::string contract, candidate, entry, workload, baseline, device = "auto", scope = "full", tier, out = "kgate-out", markdown,
-      json_file, manifest, only;
+  std::string contract, candidate, entry, workload, baseline, device = "auto", scope = "full", tier, out = "kgate-out",
+                                                              markdown, json_file, manifest, only;
   std::optional<uint64_t> seed;
   std::optional<uint32_t> warmup, requests;
   uint32_t max_pairs = 24;
@@ -32,8 +32,11 @@ Scope scope_of(const std::string& name) {
 }
 
 std::string is_device(const std::string& text) {
-  bool number = text.starts_with("gpu:") && text.size() > 4 && text.find_first_not_of("0123456789", 4) == std::string::npos;
-  return text == "auto" || text == "gpu" || text == "virtual" || number ? "" : "'" + text + "' is not auto, gpu, gpu:N or virtual";
+  bool number =
+      text.starts_with("gpu:") && text.size() > 4 && text.find_first_not_of("0123456789", 4) == std::string::npos;
+  return text == "auto" || text == "gpu" || text == "virtual" || number
+             ? ""
+             : "'" + text + "' is not auto, gpu, gpu:N or virtual";
 }
 
 GateRequest request_of(const CheckOptions& options, const Invocation& invocation) {
@@ -57,7 +60,8 @@ GateRequest request_of(const CheckOptions& options, const Invocation& invocation
 
 void write_report(const std::filesystem::path& path, const std::string& text) {
   if (auto written = write_file_atomic(path, text); !written)
-    throw Error(Exit::environment, written.failure().what, written.failure().where, "name another file, or mend its folder");
+    throw Error(Exit::environment, written.failure().what, written.failure().where,
+                "name another file, or mend its folder");
 }
 
 Exit run_one(const CheckOptions& options, const Invocation& invocation) {
@@ -89,28 +93,37 @@ void add_check(CLI::App& app, const Invocation& invocation, Action& action) {
   CLI::App* verb = app.add_subcommand("check", "judge a candidate kernel: compile, numbers, replay, verdict");
   verb->add_option("candidate", options->candidate, "the kernel to judge: .ptx, .cubin or .cu");
   verb->add_option("-c,--contract", options->contract, "what it must satisfy (docs/formats.md)");
-  verb->add_option("--kernel", options->entry, "entry of the candidate; default: the binding's, else the contract's kernel");
+  verb->add_option("--kernel", options->entry,
+                   "entry of the candidate; default: the binding's, else the contract's kernel");
   verb->add_option("--workload", options->workload, "a .kgw or YAML workload instead of the contract's");
   verb->add_option("--baseline", options->baseline, "a kernel file instead of the contract's baseline");
   verb->add_option("--device", options->device, "auto, gpu, gpu:N or virtual")->check(is_device)->capture_default_str();
   verb->add_option("--scope", options->scope, "full, numeric (no replay) or static (nothing is executed)")
-      ->check(CLI::IsMember({"full", "numeric", "static"}))->capture_default_str();
-  verb->add_option("--require-tier", options->tier, "T0: exit 5 when eBPF tracing is not reached")->check(CLI::IsMember({"T0", "T2"}));
-  verb->add_option("--seed", options->seed, "of inputs and order; default: derived from the candidate's hash")->check(CLI::NonNegativeNumber);
+      ->check(CLI::IsMember({"full", "numeric", "static"}))
+      ->capture_default_str();
+  verb->add_option("--require-tier", options->tier, "T0: exit 5 when eBPF tracing is not reached")
+      ->check(CLI::IsMember({"T0", "T2"}));
+  verb->add_option("--seed", options->seed, "of inputs and order; default: derived from the candidate's hash")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--warmup", options->warmup, "requests before each measured round; default: 200, virtual GPU 2")
       ->check(CLI::Range(0u, 1000000u));
   verb->add_option("--requests", options->requests, "measured requests a round; default: 1000, virtual GPU 12")
       ->check(CLI::Range(1u, 1000000u));
-  verb->add_option("--max-pairs", options->max_pairs, "pairs of rounds at most; looks are after 6, 12, 24 and this many")
-      ->check(CLI::Range(6u, 600u))->capture_default_str();
-  verb->add_option("--out", options->out, "folder for verdict.json, verdict.md, trace.db and compile.log")->capture_default_str();
+  verb->add_option("--max-pairs", options->max_pairs,
+                   "pairs of rounds at most; looks are after 6, 12, 24 and this many")
+      ->check(CLI::Range(6u, 600u))
+      ->capture_default_str();
+  verb->add_option("--out", options->out, "folder for verdict.json, verdict.md, trace.db and compile.log")
+      ->capture_default_str();
   verb->add_option("--markdown", options->markdown, "also write the Markdown report to this file");
   verb->add_flag("--json", options->json, "print the JSON verdict instead of the summary");
-  CLI::Option* manifest = verb->add_option("--manifest", options->manifest, "run a corpus with known answers and print the score");
-  verb->add_option("--only", options->only, "with --manifest: only entries whose name matches this pattern")->needs(manifest);
+  CLI::Option* manifest =
+      verb->add_option("--manifest", options->manifest, "run a corpus with known answers and print the score");
+  verb->add_option("--only", options->only, "with --manifest: only entries whose name matches this pattern")
+      ->needs(manifest);
   // A corpus takes candidates, contracts and limits from its manifest: an option that it would ignore is a mistake.
-  for (const char* name : {"candidate", "--contract", "--kernel", "--workload", "--baseline", "--scope", "--require-tier", "--seed",
-                           "--warmup", "--requests", "--max-pairs", "--markdown"})
+  for (const char* name : {"candidate", "--contract", "--kernel", "--workload", "--baseline", "--scope",
+                           "--require-tier", "--seed", "--warmup", "--requests", "--max-pairs", "--markdown"})
     manifest->excludes(verb->get_option(name));
   verb->callback([=, &invocation, &action] {
     action = [=, &invocation] {

@@ -1,10 +1,10 @@
 // kgate doctor: what works on this machine, found by trying it, and what would mend what does not.
 
+#include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "candidate/compile.h"
@@ -28,8 +28,9 @@ struct Check {
 
 std::string device_text(const gpu::DeviceChoice& choice) {
   const auto& p = choice.properties;
-  return fmt::format("{}, sm_{}, {} SMs, {}, driver {}.{} ({})", p.name, p.arch(), p.sm_count, format_bytes(double(p.total_memory)),
-                     p.driver_version / 1000, p.driver_version % 1000 / 10, choice.library);
+  return fmt::format("{}, sm_{}, {} SMs, {}, driver {}.{} ({})", p.name, p.arch(), p.sm_count,
+                     format_bytes(double(p.total_memory)), p.driver_version / 1000, p.driver_version % 1000 / 10,
+                     choice.library);
 }
 
 Check check_device(const char* name, const char* option) {
@@ -47,11 +48,14 @@ std::vector<Check> run_checks() {
   checks.push_back(check_device("gpu", "gpu"));
   checks.push_back(check_device("virtual gpu", "virtual"));
   bool has_worker = ::access((self_directory() + "/kgate-worker").c_str(), X_OK) == 0;
-  checks.push_back({"worker", has_worker, has_worker ? self_directory() + "/kgate-worker" : "kgate-worker is not beside kgate",
+  checks.push_back({"worker", has_worker,
+                    has_worker ? self_directory() + "/kgate-worker" : "kgate-worker is not beside kgate",
                     has_worker ? "" : "reinstall kgate as a whole"});
-  checks.push_back(check_tool("cupti", find_cupti(), "install the CUDA toolkit's CUPTI, or set KGATE_CUPTI to libcupti.so"));
+  checks.push_back(
+      check_tool("cupti", find_cupti(), "install the CUDA toolkit's CUPTI, or set KGATE_CUPTI to libcupti.so"));
   CompilersFound compilers = find_compilers();
-  checks.push_back(check_tool("ptxas", compilers.ptxas, "install the CUDA toolkit, or set KGATE_PTXAS; nvJitLink serves too"));
+  checks.push_back(
+      check_tool("ptxas", compilers.ptxas, "install the CUDA toolkit, or set KGATE_PTXAS; nvJitLink serves too"));
   checks.push_back(check_tool("nvjitlink", compilers.nvjitlink, "optional where there is ptxas"));
   checks.push_back(check_tool("nvrtc", compilers.nvrtc, "needed for .cu candidates only"));
   ProbeSupport probes = probe_support();
@@ -80,7 +84,8 @@ Exit doctor(bool json) {
   uname(&kernel);
   bool usable = ok(checks, "worker") && (ok(checks, "gpu") || ok(checks, "virtual gpu"));
   if (json) {
-    nlohmann::ordered_json out{{"schema_version", 1}, {"kernel", kernel.release}, {"tier", name}, {"tier_reason", why}, {"usable", usable}};
+    nlohmann::ordered_json out{
+        {"schema_version", 1}, {"kernel", kernel.release}, {"tier", name}, {"tier_reason", why}, {"usable", usable}};
     for (const auto& check : checks)
       out["checks"].push_back({{"name", check.name}, {"ok", check.ok}, {"detail", check.detail}, {"hint", check.hint}});
     fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -1,13 +1,13 @@
-// One pass from left to right: contract, device, workload → prepare → resources → equivalence → replay → judge. Each step either adds
-// to the verdict or ends it.
+// One pass from left to right: contract, device, workload → prepare → resources → equivalence → replay → judge. Each
+// step either adds to the verdict or ends it.
 
 #include "cli/gate_run.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-
-#include <fmt/format.h>
 
 #include "cli/replay_run.h"
 #include "precheck/cases.h"
@@ -58,8 +58,9 @@ void prepare_output(const fs::path& out) {
   std::error_code error;
   fs::create_directories(out, error);
   if (error || !write_file_atomic(out / "verdict.json", ""))
-    throw Error(Exit::environment, "cannot write into the output folder" + (error ? ": " + error.message() : std::string()),
-                out.string(), "name another folder with --out");
+    throw Error(Exit::environment,
+                "cannot write into the output folder" + (error ? ": " + error.message() : std::string()), out.string(),
+                "name another folder with --out");
   for (const char* stale : {"verdict.json", "verdict.md", "trace.db", "compile.log"}) fs::remove(out / stale, error);
 }
 
@@ -129,8 +130,9 @@ void check_binding(Gate& gate) {
     auto fits = check_candidate_launch(gate.contract, gate.candidate->entry, test_case);
     if (fits) continue;
     const Failure& failure = fits.failure();
-    gate.verdict.findings.push_back({"param_mismatch", "binding", failure.what + (failure.hint.empty() ? "" : "; " + failure.hint),
-                                     failure.where.empty() ? gate.contract.path.string() : failure.where, Exit::bad_input});
+    gate.verdict.findings.push_back(
+        {"param_mismatch", "binding", failure.what + (failure.hint.empty() ? "" : "; " + failure.hint),
+         failure.where.empty() ? gate.contract.path.string() : failure.where, Exit::bad_input});
     return;
   }
 }
@@ -164,22 +166,29 @@ std::string pass_reason(const Gate& gate, const std::optional<Equivalence>& equi
 
 const char* verdict_word(Exit exit) {
   switch (exit) {
-    case Exit::pass: return "PASS";
-    case Exit::regression: return "FAIL";
-    case Exit::broken: return "BROKEN";
-    case Exit::bad_input: return "REFUSED";
-    default: return "INCONCLUSIVE";  // undecided, no baseline, or an environment that is not fit to decide
+    case Exit::pass:
+      return "PASS";
+    case Exit::regression:
+      return "FAIL";
+    case Exit::broken:
+      return "BROKEN";
+    case Exit::bad_input:
+      return "REFUSED";
+    default:
+      return "INCONCLUSIVE";  // undecided, no baseline, or an environment that is not fit to decide
   }
 }
 
 std::string headline(const Gate& gate, const std::optional<Equivalence>& equivalence) {
   const Verdict& verdict = gate.verdict;
-  std::string subject = gate.candidate ? gate.candidate->source.path.filename().string() : gate.request.candidate.filename().string();
+  std::string subject =
+      gate.candidate ? gate.candidate->source.path.filename().string() : gate.request.candidate.filename().string();
   const char* word = verdict_word(verdict.exit);
   if (verdict.exit == Exit::pass) return fmt::format("{}  {}: {}", word, subject, pass_reason(gate, equivalence));
   for (const auto& finding : verdict.findings)
     if (finding.exit == verdict.exit)
-      return fmt::format("{}  {}: {}{}", word, subject, find_metric(finding.id) ? finding.text : finding.id + ": " + finding.text,
+      return fmt::format("{}  {}: {}{}", word, subject,
+                         find_metric(finding.id) ? finding.text : finding.id + ": " + finding.text,
                          finding.where.empty() || find_metric(finding.id) ? "" : " (" + finding.where + ")");
   return fmt::format("{}  {}", word, subject);
 }
@@ -191,11 +200,13 @@ Verdict conclude(Gate& gate, const std::optional<Equivalence>& equivalence = std
   bool compiled = gate.candidate && gate.candidate->compiled && gate.candidate->compiled->outcome == CompileOutcome::ok;
   bool gated = std::any_of(verdict.metrics.begin(), verdict.metrics.end(), [](const auto& m) { return m.gated; });
   if (verdict.findings.empty() && !equivalence && !gated && !compiled)
-    verdict.findings.push_back({"nothing_checked", "judge", "nothing could be checked in this scope on this machine", {}, Exit::inconclusive});
+    verdict.findings.push_back(
+        {"nothing_checked", "judge", "nothing could be checked in this scope on this machine", {}, Exit::inconclusive});
   verdict.exit = exit_of(verdict.findings);
   if (verdict.deciding.empty())
     for (const auto& finding : verdict.findings)
-      if (finding.exit == verdict.exit && verdict.deciding.empty() && (verdict.exit != Exit::pass || finding.id == "identical_code"))
+      if (finding.exit == verdict.exit && verdict.deciding.empty() &&
+          (verdict.exit != Exit::pass || finding.id == "identical_code"))
         verdict.deciding = finding.id;  // a note decides nothing
   verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - gate.start).count();
   verdict.headline = headline(gate, equivalence);
@@ -252,13 +263,15 @@ Verdict run_gate(const GateRequest& request) {
 
   PrecheckResult checked = precheck(gate);
   gate.verdict.findings.insert(gate.verdict.findings.end(), checked.findings.begin(), checked.findings.end());
-  if (exit_of(checked.findings) != Exit::pass || checked.identical_code || request.scope != Scope::full || !has_baseline) {
+  if (exit_of(checked.findings) != Exit::pass || checked.identical_code || request.scope != Scope::full ||
+      !has_baseline) {
     judge_static(gate, checked.statics);
     return conclude(gate, checked.equivalence);
   }
   if (!gate.workload) gate.workload = contract_workload(gate.contract, *gate.baseline, gate.seed);
   replay_and_judge(gate, checked.statics);
-  if (gate.verdict.metrics.empty()) judge_static(gate, checked.statics);  // the replay ended early: the static limits still hold or not
+  if (gate.verdict.metrics.empty())
+    judge_static(gate, checked.statics);  // the replay ended early: the static limits still hold or not
   return conclude(gate, checked.equivalence);
 }
 

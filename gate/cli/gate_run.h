@@ -14,17 +14,17 @@ namespace kgate {
 struct GateRequest {
   std::filesystem::path contract;
   std::filesystem::path candidate;
-  std::string entry;                                 // empty: the binding's or the contract's kernel
-  std::optional<std::filesystem::path> workload;     // overrides the contract's
-  std::optional<std::filesystem::path> baseline;     // overrides the contract's
+  std::string entry;                              // empty: the binding's or the contract's kernel
+  std::optional<std::filesystem::path> workload;  // overrides the contract's
+  std::optional<std::filesystem::path> baseline;  // overrides the contract's
   std::string device = "auto";
   Scope scope = Scope::full;
-  std::string require_tier;                          // "T0": a lower one is exit 5; empty: any
-  std::optional<uint64_t> seed;                      // default: derived from the candidate's hash
-  std::optional<uint32_t> warmup, requests;          // a round; defaults by device
+  std::string require_tier;                  // "T0": a lower one is exit 5; empty: any
+  std::optional<uint64_t> seed;              // default: derived from the candidate's hash
+  std::optional<uint32_t> warmup, requests;  // a round; defaults by device
   uint32_t max_pairs = 24;
-  std::filesystem::path out;                         // folder for trace.db; created
-  std::string command;                               // what repeats this run
+  std::filesystem::path out;  // folder for trace.db; created
+  std::string command;        // what repeats this run
   std::function<void(double fraction, const std::string& what)> on_progress;
 };
 

@@ -1,7 +1,8 @@
 // kgate inspect: what is in a candidate, a workload or a trace. Decides by content.
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 
 #include "candidate/candidate.h"
 #include "candidate/describe.h"
@@ -18,8 +19,8 @@ namespace {
 void print_trace(const TraceStore& store) {
   fmt::print("trace, tier {}\n", store.info().tier);
   for (const auto& [key, value] : store.info().facts) fmt::print("  {:<22} {}\n", key, value);
-  fmt::print("  {:<22} {}\n  {:<22} {}\n  {:<22} {}\n", "rounds", store.rounds().size(), "requests", store.requests().size(), "kernels",
-             store.kernels().size());
+  fmt::print("  {:<22} {}\n  {:<22} {}\n  {:<22} {}\n", "rounds", store.rounds().size(), "requests",
+             store.requests().size(), "kernels", store.kernels().size());
   fmt::print("health\n");
   for (const auto& row : store.health())
     fmt::print("  {:<26} {:g} (limit {:g}){}{}\n", row.name, row.value, row.limit, row.ok() ? "" : "  PAST ITS LIMIT",

@@ -1,11 +1,12 @@
-// The score is of the gate, not of the candidates: an entry is right when exit code and finding are the ones that the manifest expects.
+// The score is of the gate, not of the candidates: an entry is right when exit code and finding are the ones that the
+// manifest expects.
 
 #include "cli/manifest_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/gate_run.h"
@@ -44,7 +45,8 @@ Scored run_entry(const ManifestEntry& entry, const Expectation& expected, const 
   gate.entry = entry.entry.value_or("");
   gate.device = request.device;
   gate.out = request.out / entry.name;
-  gate.command = fmt::format("kgate check --device {} --contract '{}' '{}'", request.device, entry.contract.string(), entry.candidate.string());
+  gate.command = fmt::format("kgate check --device {} --contract '{}' '{}'", request.device, entry.contract.string(),
+                             entry.candidate.string());
   Scored scored;
   scored.name = entry.name;
   try {
@@ -61,13 +63,15 @@ Scored run_entry(const ManifestEntry& entry, const Expectation& expected, const 
     if (error.code() == Exit::interrupted) throw;
     scored.got = error.code();
     scored.finding = error.code() == Exit::bad_input ? "bad_file" : "error";
-    bool right = error.code() == expected.exit &&
-                 (expected.findings.empty() || std::count(expected.findings.begin(), expected.findings.end(), scored.finding));
+    bool right =
+        error.code() == expected.exit &&
+        (expected.findings.empty() || std::count(expected.findings.begin(), expected.findings.end(), scored.finding));
     scored.state = right ? Scored::State::right : Scored::State::wrong;
     scored.note = error.what();
   }
   if (scored.state == Scored::State::wrong)
-    scored.note = fmt::format("expected exit {} {}; {}", static_cast<int>(expected.exit), fmt::join(expected.findings, "|"), scored.note);
+    scored.note = fmt::format("expected exit {} {}; {}", static_cast<int>(expected.exit),
+                              fmt::join(expected.findings, "|"), scored.note);
   return scored;
 }
 
@@ -77,19 +81,28 @@ const char* state_name(Scored::State state) {
 
 // As soon as it is known: a corpus takes minutes.
 void print_line(const Scored& scored) {
-  std::string line = fmt::format("{:<8} {:<28} exit {:<3} {:<22} {:6.2f} s  {}", state_name(scored.state), scored.name,
-                                 scored.state == Scored::State::skipped ? "-" : std::to_string(static_cast<int>(scored.got)),
-                                 scored.finding, scored.seconds, scored.state == Scored::State::right ? "" : sanitize(scored.note, 300));
+  std::string line = fmt::format(
+      "{:<8} {:<28} exit {:<3} {:<22} {:6.2f} s  {}", state_name(scored.state), scored.name,
+      scored.state == Scored::State::skipped ? "-" : std::to_string(static_cast<int>(scored.got)), scored.finding,
+      scored.seconds, scored.state == Scored::State::right ? "" : sanitize(scored.note, 300));
   line.erase(line.find_last_not_of(' ') + 1);
   fmt::print("{}\n", line);
   std::fflush(stdout);
 }
 
 void print_json(const std::vector<Scored>& all, size_t right, size_t run, const std::string& device) {
-  nlohmann::ordered_json json{{"schema_version", 1}, {"device", device}, {"right", right}, {"run", run}, {"entries", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json{{"schema_version", 1},
+                              {"device", device},
+                              {"right", right},
+                              {"run", run},
+                              {"entries", nlohmann::ordered_json::array()}};
   for (const auto& scored : all)
-    json["entries"].push_back({{"name", scored.name}, {"state", state_name(scored.state)}, {"exit_code", static_cast<int>(scored.got)},
-                               {"finding", scored.finding}, {"seconds", scored.seconds}, {"note", scored.note}});
+    json["entries"].push_back({{"name", scored.name},
+                               {"state", state_name(scored.state)},
+                               {"exit_code", static_cast<int>(scored.got)},
+                               {"finding", scored.finding},
+                               {"seconds", scored.seconds},
+                               {"note", scored.note}});
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -107,7 +120,12 @@ Exit run_manifest(const ManifestRequest& request) {
     progress.update(double(all.size()) / double(manifest.entries.size()), entry.name);
     const auto& expected = is_virtual ? entry.virtual_device : entry.gpu;
     if (!expected || expected->skip)
-      all.push_back({entry.name, Scored::State::skipped, Exit::pass, {}, expected ? *expected->skip : "no expectation for this device", 0});
+      all.push_back({entry.name,
+                     Scored::State::skipped,
+                     Exit::pass,
+                     {},
+                     expected ? *expected->skip : "no expectation for this device",
+                     0});
     else
       all.push_back(run_entry(entry, *expected, request));
     if (!request.json) print_line(all.back());
@@ -121,7 +139,9 @@ Exit run_manifest(const ManifestRequest& request) {
     print_json(all, right, run, device.properties.name);
   else
     fmt::print("score: {} of {} on {} ({} skipped)\n", right, run, device.properties.name, all.size() - run);
-  if (run == 0) throw Error(Exit::usage, "no entry of the manifest was run", request.manifest.string(), "--only and --device leave nothing");
+  if (run == 0)
+    throw Error(Exit::usage, "no entry of the manifest was run", request.manifest.string(),
+                "--only and --device leave nothing");
   return right == run ? Exit::pass : Exit::regression;
 }
 

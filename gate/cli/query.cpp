@@ -1,9 +1,9 @@
 // kgate query: SQL over a trace, with p50 p90 p95 p99 p999 percentile registered.
 
-#include <algorithm>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/verbs.h"
@@ -25,7 +25,8 @@ void print_table(const Names& names, const std::vector<Values>& rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], sanitize(row[i].value_or("NULL")).size());
   auto line = [&](auto cell) {
     std::string text;
-    for (size_t i = 0; i < names.size(); ++i) text += fmt::format("{:<{}}{}", cell(i), widths[i], i + 1 < names.size() ? "  " : "");
+    for (size_t i = 0; i < names.size(); ++i)
+      text += fmt::format("{:<{}}{}", cell(i), widths[i], i + 1 < names.size() ? "  " : "");
     fmt::print("{}\n", std::string_view(text).substr(0, text.find_last_not_of(' ') + 1));
   };
   line([&](size_t i) { return names[i]; });
@@ -36,7 +37,8 @@ void print_json(const Names& names, const std::vector<Values>& rows) {
   auto json = nlohmann::ordered_json::array();
   for (const auto& row : rows) {
     nlohmann::ordered_json object;
-    for (size_t i = 0; i < names.size(); ++i) object[names[i]] = row[i] ? nlohmann::ordered_json(*row[i]) : nlohmann::ordered_json(nullptr);
+    for (size_t i = 0; i < names.size(); ++i)
+      object[names[i]] = row[i] ? nlohmann::ordered_json(*row[i]) : nlohmann::ordered_json(nullptr);
     json.push_back(object);
   }
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -46,10 +48,13 @@ Exit query(const std::string& path, const std::string& sql, bool json) {
   auto store = TraceStore::open(path).value_or_throw(Exit::bad_input);
   Names names;
   std::vector<Values> rows;
-  store->query(sql, [&](const Names& columns, const Values& values) {
-         names = columns;
-         rows.push_back(values);
-       }).value_or_throw(Exit::bad_input);
+  store
+      ->query(sql,
+              [&](const Names& columns, const Values& values) {
+                names = columns;
+                rows.push_back(values);
+              })
+      .value_or_throw(Exit::bad_input);
   if (json)
     print_json(names, rows);
   else if (rows.empty())
@@ -77,7 +82,8 @@ void add_query(CLI::App& app, Action& action) {
       std::string sql = options->sql;
       if (!options->file.empty()) sql = read_file(options->file).value_or_throw(Exit::bad_input);
       if (trim(sql).empty())
-        throw Error(Exit::usage, "no statement to run", {}, "kgate query \"SELECT name, value FROM health\", or --file FILE");
+        throw Error(Exit::usage, "no statement to run", {},
+                    "kgate query \"SELECT name, value FROM health\", or --file FILE");
       return query(options->trace, sql, options->json);
     };
   });

@@ -1,15 +1,14 @@
-// Both arms share one worker (same buffers, addresses, streams): between processes even kernel time moves by several percent.
-// On the virtual GPU counts are exact, so two pairs show them and whether they vary; on a real one the looks of judge/statistics.h
-// decide when to stop.
+// Both arms share one worker (same buffers, addresses, streams): between processes even kernel time moves by several
+// percent. On the virtual GPU counts are exact, so two pairs show them and whether they vary; on a real one the looks
+// of judge/statistics.h decide when to stop.
 
 #include "cli/replay_run.h"
 
+#include <fmt/format.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "precheck/cases.h"
 #include "precheck/faults.h"
@@ -26,8 +25,9 @@ constexpr uint32_t kVirtualPairs = 2;
 class Replayer {
  public:
   Replayer(const ReplayRequest& request, Verdict& verdict) : request_(request), verdict_(verdict) {
-    comparison_ = compare_arms(*request.workload, *request.contract, image_of(*request.baseline), image_of(*request.candidate))
-                      .value_or_throw(Exit::bad_input);
+    comparison_ =
+        compare_arms(*request.workload, *request.contract, image_of(*request.baseline), image_of(*request.candidate))
+            .value_or_throw(Exit::bad_input);
     workload_file_ = scratch_.path() / "workload.kgw";
     write_kgw(*request.workload, workload_file_);
   }
@@ -41,7 +41,8 @@ class Replayer {
     else
       for (uint32_t pairs : looks.pairs)
         if (pairs <= request_.max_pairs) planned.push_back(pairs);
-    if (!is_virtual() && (planned.empty() || planned.back() != request_.max_pairs)) planned.push_back(request_.max_pairs);
+    if (!is_virtual() && (planned.empty() || planned.back() != request_.max_pairs))
+      planned.push_back(request_.max_pairs);
     for (size_t look = 0; look < planned.size(); ++look) {
       while (pairs_ < planned[look])
         if (!run_block(std::min(kPairsPerWorker, planned[look] - pairs_), planned.back())) return finish();
@@ -60,7 +61,8 @@ class Replayer {
   bool external() const { return request_.workload->arrivals == Arrivals::external; }
 
   static KernelImage image_of(const Prepared& prepared) {
-    return {prepared.label, prepared.source.path.filename().string(), prepared.image, prepared.entry, prepared.kernel_id};
+    return {prepared.label, prepared.source.path.filename().string(), prepared.image, prepared.entry,
+            prepared.kernel_id};
   }
 
   RunInfo run_info() const {
@@ -100,7 +102,8 @@ class Replayer {
     options.device = request_.device;
     options.on_progress = [&](uint32_t rounds) {
       if (request_.on_progress)
-        request_.on_progress((pairs_ + rounds / 2.0) / planned, fmt::format("pair {} of at most {}", pairs_ + rounds / 2 + 1, planned));
+        request_.on_progress((pairs_ + rounds / 2.0) / planned,
+                             fmt::format("pair {} of at most {}", pairs_ + rounds / 2 + 1, planned));
     };
     WorkerOutcome outcome = run_worker(plan(pairs), *request_.workload, options);
     throw_if_interrupted();
@@ -116,7 +119,8 @@ class Replayer {
     return true;
   }
 
-  // Whose fault is it? The baseline must survive the same steps, and the fault must repeat, before the candidate is broken.
+  // Whose fault is it? The baseline must survive the same steps, and the fault must repeat, before the candidate is
+  // broken.
   Finding attribute(const WorkerOutcome& outcome, uint32_t pairs, const SessionOptions& options) const {
     Finding finding = finding_of(outcome, "replay", place_of(outcome));
     if (finding.exit != Exit::broken) return finding;
@@ -125,8 +129,9 @@ class Replayer {
     WorkerOutcome baseline = run_worker(alone, *request_.workload, options);
     throw_if_interrupted();
     if (baseline.end != WorkerEnd::completed)
-      throw Error(Exit::bad_input, "the baseline itself fails in the workload: " + finding_of(baseline, "replay", "").text,
-                  request_.baseline->source.path.string(), "mend it first: a candidate is only judged against what works");
+      throw Error(
+          Exit::bad_input, "the baseline itself fails in the workload: " + finding_of(baseline, "replay", "").text,
+          request_.baseline->source.path.string(), "mend it first: a candidate is only judged against what works");
     WorkerOutcome again = run_worker(plan(pairs), *request_.workload, options);
     throw_if_interrupted();
     if (again.end == WorkerEnd::completed) {
@@ -146,7 +151,8 @@ class Replayer {
     bool device_side = outcome.collector.has_value();
     std::string tier = !device_side ? "none" : outcome.probes && outcome.canary_ok ? "T0" : "T2";
     std::string why = !device_side ? "no CUPTI was found" : outcome.probe_failure;
-    if (why.empty() && tier != "T0") why = "the probes did not see the canary's launch and synchronisation exactly once each";
+    if (why.empty() && tier != "T0")
+      why = "the probes did not see the canary's launch and synchronisation exactly once each";
     if (tier_.empty()) tier_ = tier;
     verdict_.facts["tier"] = tier_;
     if (tier_ != "T0" && !why.empty()) verdict_.facts["tier_reason"] = why;
@@ -154,7 +160,8 @@ class Replayer {
     if (tier != tier_)
       return refuse(fmt::format("the tracing tier changed from {} to {} between workers: {}", tier_, tier, why));
     if (!device_side) return refuse("there is no device-side tracing: " + why);
-    if (request_.require_tier == "T0" && tier != "T0") return refuse("tier T0 was required, and " + tier + " was reached: " + why);
+    if (request_.require_tier == "T0" && tier != "T0")
+      return refuse("tier T0 was required, and " + tier + " was reached: " + why);
     return true;
   }
 
@@ -200,7 +207,8 @@ class Replayer {
     verdict_.health = store_->health();
     verdict_.facts["warmup_requests"] = std::to_string(request_.warmup);
     verdict_.facts["requests_per_round"] = std::to_string(request_.requests);
-    for (const auto& [id, series] : table_) verdict_.facts["distinct_requests"] = std::to_string(series.distinct_requests);
+    for (const auto& [id, series] : table_)
+      verdict_.facts["distinct_requests"] = std::to_string(series.distinct_requests);
     if (pairs_ == 0) return;  // nothing was measured: no trace is left that looks like one
     store_->finish();
     verdict_.facts["trace"] = request_.trace.string();

@@ -1,4 +1,5 @@
-// Timing: blocks of pairs in fresh workers, a look at the evidence after each planned number of pairs, and the trace that is kept.
+// Timing: blocks of pairs in fresh workers, a look at the evidence after each planned number of pairs, and the trace
+// that is kept.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// One function a verb: adds its options to `app` and the run to `action`. An action returns the exit code and throws Error.
+// One function a verb: adds its options to `app` and the run to `action`. An action returns the exit code and throws
+// Error.
 #pragma once
 
 #include <functional>

@@ -1,12 +1,13 @@
 // Judging: each limit against its measurement, then all of them together.
 //
-// PASS is an intersection (every gated metric must pass on its own, so no correction is due). FAIL is a union, so Holm's
-// correction runs over the gated paired metrics. Exact metrics decide at once. A limit without a measurement is inconclusive.
+// PASS is an intersection (every gated metric must pass on its own, so no correction is due). FAIL is a union, so
+// Holm's correction runs over the gated paired metrics. Exact metrics decide at once. A limit without a measurement is
+// inconclusive.
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "judge/verdict.h"
 
@@ -31,7 +32,8 @@ double relative_margin(const Limit& limit) {
 
 bool relative(const Limit& limit) { return limit.max_regression || limit.max_increase || limit.min_improvement; }
 
-// Log ratios where that is possible, else (an absolute bound, or a value of zero) the excess over what is allowed, in the unit.
+// Log ratios where that is possible, else (an absolute bound, or a value of zero) the excess over what is allowed, in
+// the unit.
 struct Effects {
   std::vector<double> values;
   double margin = 0;
@@ -100,8 +102,9 @@ void judge_paired(const MetricSeries& series, const MetricInfo& metric, double a
   if (result.upper < effects.margin)
     verdict.outcome = Outcome::pass;
   else if (result.lower <= effects.margin)
-    verdict.note = result.pairs_to_decide > result.pairs ? fmt::format("about {} pairs would decide", result.pairs_to_decide)
-                                                         : "the effect sits at the limit";
+    verdict.note = result.pairs_to_decide > result.pairs
+                       ? fmt::format("about {} pairs would decide", result.pairs_to_decide)
+                       : "the effect sits at the limit";
 }
 
 // What an exact candidate value may be at most.
@@ -128,7 +131,10 @@ void judge_exact(MetricVerdict& verdict) {
                              : *verdict.candidate > *bound + 1e-9 * std::fabs(*bound);
   verdict.outcome = past ? Outcome::fail : Outcome::pass;
   double before = verdict.baseline.value_or(*verdict.candidate);
-  verdict.label = past ? "past the limit" : *verdict.candidate == before ? "equal" : *verdict.candidate < before ? "less" : "within the limit";
+  verdict.label = past                           ? "past the limit"
+                  : *verdict.candidate == before ? "equal"
+                  : *verdict.candidate < before  ? "less"
+                                                 : "within the limit";
 }
 
 // Any pair past the limit fails: exact values are not averaged.
@@ -158,7 +164,8 @@ std::string variation(const MetricSeries& series) {
     for (const auto& pair : series.pairs) {
       const auto& value = candidate ? pair.candidate : pair.baseline;
       if (value && first && *value != *first)
-        return fmt::format("varies between rounds of the {} ({:g} and {:g})", candidate ? "candidate" : "baseline", *first, *value);
+        return fmt::format("varies between rounds of the {} ({:g} and {:g})", candidate ? "candidate" : "baseline",
+                           *first, *value);
       if (value && !first) first = value;
     }
   }
@@ -247,7 +254,8 @@ void fail_paired(std::vector<MetricVerdict>& verdicts, double alpha) {
 
 // How far past its limit, for ordering: relative where that exists.
 double severity(const MetricVerdict& verdict) {
-  if (verdict.absolute && verdict.baseline && *verdict.baseline > 0) return verdict.effect.value_or(0) / *verdict.baseline;
+  if (verdict.absolute && verdict.baseline && *verdict.baseline > 0)
+    return verdict.effect.value_or(0) / *verdict.baseline;
   return verdict.effect.value_or(0);
 }
 
@@ -260,7 +268,8 @@ std::string describe(const MetricVerdict& verdict) {
   const MetricInfo& metric = *find_metric(verdict.id);
   std::string text = verdict.id;
   if (verdict.baseline && verdict.candidate)
-    text += fmt::format(": {} → {}", format_metric(metric, *verdict.baseline), format_metric(metric, *verdict.candidate));
+    text +=
+        fmt::format(": {} → {}", format_metric(metric, *verdict.baseline), format_metric(metric, *verdict.candidate));
   else if (verdict.candidate)
     text += fmt::format(": {}", format_metric(metric, *verdict.candidate));
   if (verdict.effect && !verdict.absolute) text += fmt::format(" ({:+.1f} %)", *verdict.effect * 100);
@@ -289,18 +298,20 @@ JudgeResult judge(const JudgeInput& input) {
 
   for (const auto& row : input.health)
     if (!row.ok())
-      result.findings.push_back({"trace_unfit", "trace",
+      result.findings.push_back({"trace_unfit",
+                                 "trace",
                                  fmt::format("{} = {:g}, limit {:g}{}{}", row.name, row.value, row.limit,
                                              row.note.empty() ? "" : ": ", row.note),
-                                 {}, Exit::environment});
+                                 {},
+                                 Exit::environment});
   bool failed = false, undecided = !result.findings.empty();
   for (const auto& verdict : result.metrics) {
     if (!verdict.gated || verdict.outcome == Outcome::pass) continue;
     bool fails = verdict.outcome == Outcome::fail;
     failed |= fails;
     undecided |= !fails;
-    result.findings.push_back({verdict.id, "judge", describe(verdict), verdict.limit.where,
-                               fails ? Exit::regression : Exit::inconclusive});
+    result.findings.push_back(
+        {verdict.id, "judge", describe(verdict), verdict.limit.where, fails ? Exit::regression : Exit::inconclusive});
     if (result.deciding.empty()) result.deciding = verdict.id;
   }
   // A trace that lost records cannot convict on what it measured, but exact static figures do not depend on it.

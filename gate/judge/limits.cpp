@@ -1,11 +1,12 @@
 // Which limits are in force, and which of them this device and scope cannot measure.
 //
-// The defaults judge what the device can see: times on a real GPU, exact counts on the virtual one. A contract with a `limits:`
-// key means exactly what it says: nothing is added, and what cannot be measured is an error rather than a pass.
-
-#include <algorithm>
+// The defaults judge what the device can see: times on a real GPU, exact counts on the virtual one. A contract with a
+// `limits:` key means exactly what it says: nothing is added, and what cannot be measured is an error rather than a
+// pass.
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "judge/verdict.h"
 
@@ -15,24 +16,20 @@ namespace {
 
 struct Default {
   const char* metric;
-  double max_regression;   // fraction
-  double max_increase;     // in the metric's unit; with max_regression the larger of the two counts
+  double max_regression;  // fraction
+  double max_increase;    // in the metric's unit; with max_regression the larger of the two counts
   bool virtual_device;
 };
 
-// Margins: kernel time resolves 1 % in seconds; response and service p99 vary by 3-5 % a pair on an idle H200, so their margin
-// is wider (docs/metrics.md has the measurements).
+// Margins: kernel time resolves 1 % in seconds; response and service p99 vary by 3-5 % a pair on an idle H200, so their
+// margin is wider (docs/metrics.md has the measurements).
 constexpr Default kDefaults[] = {
-    {"kernel_time.p50", 0.05, 0, false},
-    {"kernel_time.p99", 0.05, 0, false},
-    {"service.p99", 0.10, 0, false},       // closed arrivals
-    {"response.p99", 0.20, 0, false},      // external arrivals
-    {"sync_stall", 0.10, 2000, false},
-    {"sync_count", 0, 0, false},
-    {"alloc_count", 0, 0, false},
-    {"virtual.instructions", 0.10, 0, true},
-    {"virtual.sectors", 0.10, 0, true},
-    {"virtual.bank_conflicts", 0.10, 32, true},
+    {"kernel_time.p50", 0.05, 0, false}, {"kernel_time.p99", 0.05, 0, false},
+    {"service.p99", 0.10, 0, false},   // closed arrivals
+    {"response.p99", 0.20, 0, false},  // external arrivals
+    {"sync_stall", 0.10, 2000, false},   {"sync_count", 0, 0, false},
+    {"alloc_count", 0, 0, false},        {"virtual.instructions", 0.10, 0, true},
+    {"virtual.sectors", 0.10, 0, true},  {"virtual.bank_conflicts", 0.10, 32, true},
 };
 
 Limit relative(const char* metric, double regression, double increase) {
@@ -85,26 +82,31 @@ std::vector<Finding> unmeasurable(const std::vector<EffectiveLimit>& limits, boo
     bool is_static = metric->source == MetricSource::compiler;
     if (!is_static && scope != Scope::full) continue;  // the user narrowed the question
     if (is_relative(limit) && !has_baseline)
-      refuse(limit, Exit::no_baseline, fmt::format("the limit on {} is relative to a baseline, and there is none", limit.metric));
+      refuse(limit, Exit::no_baseline,
+             fmt::format("the limit on {} is relative to a baseline, and there is none", limit.metric));
     else if (!is_static && !has_baseline)
-      refuse(limit, Exit::no_baseline, fmt::format("{} is measured in a replay beside a baseline, and there is none", limit.metric));
+      refuse(limit, Exit::no_baseline,
+             fmt::format("{} is measured in a replay beside a baseline, and there is none", limit.metric));
     else if (metric->source == MetricSource::timing && virtual_device)
       refuse(limit, Exit::environment, fmt::format("the virtual GPU cannot measure {}: it has no time", limit.metric));
     else if (metric->source == MetricSource::virtual_counts && !virtual_device)
-      refuse(limit, Exit::environment, fmt::format("{} is counted on the virtual GPU only (--device virtual)", limit.metric));
+      refuse(limit, Exit::environment,
+             fmt::format("{} is counted on the virtual GPU only (--device virtual)", limit.metric));
     else if (metric->source == MetricSource::counters_pass)
-      refuse(limit, Exit::environment, fmt::format("{} needs the counters pass, which this version does not have", limit.metric));
+      refuse(limit, Exit::environment,
+             fmt::format("{} needs the counters pass, which this version does not have", limit.metric));
     else if (limit.metric == "cold_start" || limit.metric == "kernel_time.class_p50")
       refuse(limit, Exit::environment, fmt::format("this version shows {} and does not judge it", limit.metric));
     else if (limit.metric.starts_with("response.") && !external_arrivals)
-      refuse(limit, Exit::environment, fmt::format("{} needs a workload with external arrivals; this one is closed", limit.metric));
+      refuse(limit, Exit::environment,
+             fmt::format("{} needs a workload with external arrivals; this one is closed", limit.metric));
   }
   return findings;
 }
 
 Exit exit_of(const std::vector<Finding>& findings) {
-  for (Exit grave : {Exit::internal, Exit::interrupted, Exit::bad_input, Exit::broken, Exit::environment, Exit::no_baseline,
-                     Exit::regression, Exit::inconclusive})
+  for (Exit grave : {Exit::internal, Exit::interrupted, Exit::bad_input, Exit::broken, Exit::environment,
+                     Exit::no_baseline, Exit::regression, Exit::inconclusive})
     if (std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.exit == grave; })) return grave;
   return Exit::pass;
 }

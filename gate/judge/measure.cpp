@@ -1,11 +1,11 @@
-// From the rows of a trace to one value a metric, round and arm. Everything here is a fold over measured rows; which rows are
-// measured, joined and quarantined was settled when the trace was written.
+// From the rows of a trace to one value a metric, round and arm. Everything here is a fold over measured rows; which
+// rows are measured, joined and quarantined was settled when the trace was written.
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "judge/metrics.h"
 
@@ -156,13 +156,16 @@ class Tabulator {
 
   void value(std::string_view id, const RoundData& data, double value, uint64_t samples) {
     MetricSeries& series = table_[std::string(id)];
-    auto pair = std::find_if(series.pairs.begin(), series.pairs.end(), [&](const auto& p) { return p.pair == data.pair; });
-    if (pair == series.pairs.end()) pair = series.pairs.insert(series.pairs.end(), {data.pair, std::nullopt, std::nullopt});
+    auto pair =
+        std::find_if(series.pairs.begin(), series.pairs.end(), [&](const auto& p) { return p.pair == data.pair; });
+    if (pair == series.pairs.end())
+      pair = series.pairs.insert(series.pairs.end(), {data.pair, std::nullopt, std::nullopt});
     (data.arm == 0 ? pair->baseline : pair->candidate) = value;
     series.samples_per_round = series.samples_per_round ? std::min(series.samples_per_round, samples) : samples;
   }
 
-  void quantiles(std::string_view stem, const RoundData& data, std::vector<double> samples, std::initializer_list<double> qs) {
+  void quantiles(std::string_view stem, const RoundData& data, std::vector<double> samples,
+                 std::initializer_list<double> qs) {
     if (samples.empty()) return;
     for (double q : qs) {
       std::string id = fmt::format("{}.p{:.0f}", stem, q * 100);
@@ -249,7 +252,8 @@ HealthRow lag_health(const TraceStore& trace, bool external) {
   }
   double lag = quantile(lags, 0.99), time = quantile(times, 0.99);
   health.value = time > 0 ? lag / time : 1;
-  health.note = fmt::format("p99 of issue - due is {:.1f} us, p99 of {} is {:.1f} us", lag / 1e3, external ? "response" : "service", time / 1e3);
+  health.note = fmt::format("p99 of issue - due is {:.1f} us, p99 of {} is {:.1f} us", lag / 1e3,
+                            external ? "response" : "service", time / 1e3);
   return health;
 }
 

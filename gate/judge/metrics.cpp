@@ -35,10 +35,14 @@ const MetricInfo* find_metric(std::string_view id) {
 std::string format_metric(const MetricInfo& metric, double value) {
   const char* suffix = metric.per_request ? "/request" : "";
   switch (metric.unit) {
-    case MetricUnit::ns: return format_ns(value) + suffix;
-    case MetricUnit::count: return (metric.per_request ? fmt::format("{:.4g}", value) : format_count(value)) + suffix;
-    case MetricUnit::bytes: return format_bytes(value);
-    case MetricUnit::fraction: return fmt::format("{:.1f} %", value * 100);
+    case MetricUnit::ns:
+      return format_ns(value) + suffix;
+    case MetricUnit::count:
+      return (metric.per_request ? fmt::format("{:.4g}", value) : format_count(value)) + suffix;
+    case MetricUnit::bytes:
+      return format_bytes(value);
+    case MetricUnit::fraction:
+      return fmt::format("{:.1f} %", value * 100);
   }
   return {};
 }

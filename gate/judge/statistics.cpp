@@ -1,6 +1,6 @@
-// Why Student's t on the pair differences: simulations with round-to-round jitter show 3-6 % false alarms at a nominal 5 %, where
-// pooling all samples gives 10-29 %. The sign-flip p makes no assumption of normality and is printed beside it; it cannot go
-// below 2^-pairs, so it does not decide.
+// Why Student's t on the pair differences: simulations with round-to-round jitter show 3-6 % false alarms at a nominal
+// 5 %, where pooling all samples gives 10-29 %. The sign-flip p makes no assumption of normality and is printed beside
+// it; it cannot go below 2^-pairs, so it does not decide.
 
 #include "judge/statistics.h"
 
@@ -22,9 +22,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const char* outcome_name(Outcome outcome) {
   switch (outcome) {
-    case Outcome::pass: return "pass";
-    case Outcome::fail: return "fail";
-    case Outcome::inconclusive: return "inconclusive";
+    case Outcome::pass:
+      return "pass";
+    case Outcome::fail:
+      return "fail";
+    case Outcome::inconclusive:
+      return "inconclusive";
   }
   return "unknown";
 }

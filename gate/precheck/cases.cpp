@@ -1,15 +1,15 @@
-// Building the numeric workloads. Inputs are a function of (seed, parameter, element), so that every subject sees the same bytes
-// without any of them being sent the others' results.
+// Building the numeric workloads. Inputs are a function of (seed, parameter, element), so that every subject sees the
+// same bytes without any of them being sent the others' results.
 
 #include "precheck/cases.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "precheck/numbers.h"
 #include "replay/substitute.h"
@@ -40,7 +40,8 @@ ContentRandom random_content(const TensorParam& tensor, uint64_t seed) {
   content.seed = seed;
   double low = -1, high = 1;
   if (!is_floating(tensor.dtype)) {
-    bool is_signed = tensor.dtype == Dtype::i8 || tensor.dtype == Dtype::i16 || tensor.dtype == Dtype::i32 || tensor.dtype == Dtype::i64;
+    bool is_signed = tensor.dtype == Dtype::i8 || tensor.dtype == Dtype::i16 || tensor.dtype == Dtype::i32 ||
+                     tensor.dtype == Dtype::i64;
     low = is_signed ? -8 : 0;
     high = tensor.dtype == Dtype::boolean ? 1 : 8;
   }
@@ -70,7 +71,8 @@ Dim3 evaluate_extent(const Expr extent[3], const Environment& shape, const std::
   for (int axis = 0; axis < 3; ++axis) {
     int64_t value = extent[axis].evaluate(shape).value_or_throw(Exit::bad_input);
     if (value < 1 || value > std::numeric_limits<int32_t>::max())
-      throw Error(Exit::bad_input, fmt::format("the contract's {} is {} in axis {} for {}", what, value, axis, shape_label(shape)));
+      throw Error(Exit::bad_input,
+                  fmt::format("the contract's {} is {} in axis {} for {}", what, value, axis, shape_label(shape)));
     values[axis] = static_cast<uint32_t>(value);
   }
   return {values[0], values[1], values[2]};
@@ -97,7 +99,8 @@ LaunchSpec contract_launch(const Contract& contract, const Case& test_case, uint
   LaunchSpec launch;
   launch.grid = evaluate_extent(contract.launch.grid, test_case.shape, "grid");
   launch.block = evaluate_extent(contract.launch.block, test_case.shape, "block");
-  launch.shared = static_cast<uint32_t>(contract.launch.shared.evaluate(test_case.shape).value_or_throw(Exit::bad_input));
+  launch.shared =
+      static_cast<uint32_t>(contract.launch.shared.evaluate(test_case.shape).value_or_throw(Exit::bad_input));
   auto layout = param_layout(contract);
   launch.params.resize(param_block_bytes(contract));
   uint32_t buffer = first_buffer;
@@ -121,14 +124,15 @@ WorkloadKernel contract_kernel(const Contract& contract) {
   return kernel;
 }
 
-// kgate's own launch of a reference: it must be right for any block. The grid stays the contract's, since a kernel that learns its rows
-// from the grid has no other way.
+// kgate's own launch of a reference: it must be right for any block. The grid stays the contract's, since a kernel that
+// learns its rows from the grid has no other way.
 void relaunch_as_reference(LaunchSpec& launch) {
   launch.block = {64, 1, 1};
   launch.shared = 0;
 }
 
-Buffer make_buffer(const Contract& contract, const Case& test_case, size_t param, const TensorSlot& slot, Subject subject) {
+Buffer make_buffer(const Contract& contract, const Case& test_case, size_t param, const TensorSlot& slot,
+                   Subject subject) {
   const auto& tensor = std::get<TensorParam>(contract.params[param].kind);
   Buffer buffer;
   buffer.name = contract.params[param].name;
@@ -184,8 +188,9 @@ namespace {
 std::string launch_key(const LaunchSpec& launch) {
   std::string params(reinterpret_cast<const char*>(launch.params.data()), launch.params.size());
   for (const auto& relocation : launch.relocations) params.replace(relocation.param_offset, 8, 8, '\0');
-  return fmt::format("{}x{}x{} {}x{}x{} {} ", launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x, launch.block.y, launch.block.z,
-                     launch.shared) + params;
+  return fmt::format("{}x{}x{} {}x{}x{} {} ", launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x,
+                     launch.block.y, launch.block.z, launch.shared) +
+         params;
 }
 
 Case launch_case(const Contract& contract, const Workload& workload, const LaunchSpec& launch) {
@@ -206,14 +211,15 @@ Case launch_case(const Contract& contract, const Workload& workload, const Launc
         bytes = workload.buffers[relocation.buffer].bytes - static_cast<uint64_t>(relocation.delta);
     test_case.tensor_bytes.push_back(bytes);
   }
-  test_case.label = fmt::format("the workload's launch with grid {}x{}x{}{}", launch.grid.x, launch.grid.y, launch.grid.z, scalars);
+  test_case.label =
+      fmt::format("the workload's launch with grid {}x{}x{}{}", launch.grid.x, launch.grid.y, launch.grid.z, scalars);
   return test_case;
 }
 
 }  // namespace
 
-Result<LaunchCases> make_launch_cases(const Contract& contract, const Workload& workload, const std::vector<uint32_t>& judged,
-                                      uint64_t seed) {
+Result<LaunchCases> make_launch_cases(const Contract& contract, const Workload& workload,
+                                      const std::vector<uint32_t>& judged, uint64_t seed) {
   std::map<std::string, uint32_t> distinct;
   for (uint32_t index : judged) distinct.emplace(launch_key(workload.launches[index]), index);
   LaunchCases result;
@@ -246,7 +252,8 @@ std::vector<TensorSlot> tensor_slots(const Contract& contract, const Case& test_
     }
     auto elements = tensor_elements(*tensor, test_case.shape);
     if (!elements)
-      throw Error(Exit::bad_input, fmt::format("{}: {}", contract.params[i].name, elements.failure().what), contract.path.string());
+      throw Error(Exit::bad_input, fmt::format("{}: {}", contract.params[i].name, elements.failure().what),
+                  contract.path.string());
     slots.push_back({i, *elements, *elements * dtype_bytes(tensor->dtype)});
   }
   return slots;
@@ -266,7 +273,8 @@ std::string input_bytes(const Contract& contract, const Case& test_case, size_t 
 Result<std::monostate> check_candidate_launch(const Contract& contract, const Entry& candidate, const Case& test_case) {
   try {
     LaunchSpec launch = contract_launch(contract, test_case, 0);
-    if (auto launches = substitute(contract.binding, contract.kernel, launch, contract_kernel(contract), candidate); !launches)
+    if (auto launches = substitute(contract.binding, contract.kernel, launch, contract_kernel(contract), candidate);
+        !launches)
       return launches.failure();
   } catch (const Error& error) {
     if (error.code() != Exit::bad_input) throw;
@@ -282,17 +290,18 @@ uint64_t case_bytes(const Contract& contract, const Case& test_case) {
   return bytes;
 }
 
-void check_memory(const Contract& contract, const std::vector<Case>& cases, uint64_t free_bytes, const std::string& device) {
+void check_memory(const Contract& contract, const std::vector<Case>& cases, uint64_t free_bytes,
+                  const std::string& device) {
   for (const auto& test_case : cases)
     if (uint64_t bytes = case_bytes(contract, test_case); bytes > free_bytes)
       throw Error(Exit::environment,
-                  fmt::format("the shape {} needs {}, and {} has {} free", test_case.label, format_bytes(double(bytes)), device,
-                              format_bytes(double(free_bytes))),
+                  fmt::format("the shape {} needs {}, and {} has {} free", test_case.label, format_bytes(double(bytes)),
+                              device, format_bytes(double(free_bytes))),
                   contract.path.string(), "use a smaller shape");
 }
 
-Workload numeric_workload(const Contract& contract, const Prepared& prepared, Subject subject, const std::vector<Case>& cases,
-                          size_t first, size_t last) {
+Workload numeric_workload(const Contract& contract, const Prepared& prepared, Subject subject,
+                          const std::vector<Case>& cases, size_t first, size_t last) {
   Workload workload;
   workload.name = "numeric " + prepared.label;
   workload.modules.push_back({prepared.source.path.filename().string(), prepared.image, sha256(prepared.image)});

@@ -16,10 +16,14 @@ struct VirtualKind {
   Exit exit;
 };
 constexpr VirtualKind kVirtualKinds[] = {
-    {"out_of_bounds", "out_of_bounds", Exit::broken},   {"misaligned", "misaligned", Exit::broken},
-    {"unsupported", "not_executed", Exit::environment}, {"barrier_misuse", "barrier_misuse", Exit::broken},
-    {"deadlock", "hang", Exit::broken},                 {"budget_exhausted", "hang", Exit::broken},
-    {"trap", "trap", Exit::broken},                     {"bad_launch", "launch", Exit::broken},
+    {"out_of_bounds", "out_of_bounds", Exit::broken},
+    {"misaligned", "misaligned", Exit::broken},
+    {"unsupported", "not_executed", Exit::environment},
+    {"barrier_misuse", "barrier_misuse", Exit::broken},
+    {"deadlock", "hang", Exit::broken},
+    {"budget_exhausted", "hang", Exit::broken},
+    {"trap", "trap", Exit::broken},
+    {"bad_launch", "launch", Exit::broken},
     {"illegal_instruction", "crash", Exit::broken},
 };
 
@@ -53,10 +57,10 @@ Finding of_fault(const worker::FaultEvent& fault) {
   Finding finding;
   finding.id = "crash";
   finding.exit = Exit::broken;
-  // Only what a kernel does when it is loaded, launched or waited for can be its fault; a fault without a driver's code is the
-  // worker's own (no memory, no counts).
-  bool kernels_stage = fault.stage == "load" || fault.stage == "bind" || fault.stage == "launch" || fault.stage == "sync" ||
-                       fault.stage == "readback";
+  // Only what a kernel does when it is loaded, launched or waited for can be its fault; a fault without a driver's code
+  // is the worker's own (no memory, no counts).
+  bool kernels_stage = fault.stage == "load" || fault.stage == "bind" || fault.stage == "launch" ||
+                       fault.stage == "sync" || fault.stage == "readback";
   bool convicts = kernels_stage && fault.code != 0;
   if (!convicts) {
     finding.id = "worker";
@@ -72,8 +76,11 @@ Finding of_fault(const worker::FaultEvent& fault) {
       finding.id = entry.id;
       finding.exit = entry.exit;
     }
-  finding.text = sanitize(fault.detail.empty() ? fault.name : fault.name.empty() ? fault.detail : fault.name + ": " + fault.detail);
-  if (fault.line && finding.text.find("PTX line") == std::string::npos) finding.text += fmt::format(" (PTX line {}: {})", fault.line, sanitize(fault.statement, 120));
+  finding.text = sanitize(fault.detail.empty() ? fault.name
+                          : fault.name.empty() ? fault.detail
+                                               : fault.name + ": " + fault.detail);
+  if (fault.line && finding.text.find("PTX line") == std::string::npos)
+    finding.text += fmt::format(" (PTX line {}: {})", fault.line, sanitize(fault.statement, 120));
   return finding;
 }
 
@@ -82,14 +89,19 @@ Finding of_fault(const worker::FaultEvent& fault) {
 Finding finding_of(const WorkerOutcome& outcome, const std::string& stage, const std::string& where) {
   Finding finding;
   switch (outcome.end) {
-    case WorkerEnd::completed: finding = {"completed", stage, "completed", where, Exit::pass}; break;
+    case WorkerEnd::completed:
+      finding = {"completed", stage, "completed", where, Exit::pass};
+      break;
     case WorkerEnd::fault:
-      finding = outcome.fault ? of_fault(*outcome.fault) : Finding{"crash", stage, "a fault without details", where, Exit::broken};
+      finding = outcome.fault ? of_fault(*outcome.fault)
+                              : Finding{"crash", stage, "a fault without details", where, Exit::broken};
       break;
     case WorkerEnd::crashed:
       finding = {"crash", stage, "the process that ran it ended: " + sanitize(outcome.detail), where, Exit::broken};
       break;
-    case WorkerEnd::hung: finding = {"hang", stage, sanitize(outcome.detail), where, Exit::broken}; break;
+    case WorkerEnd::hung:
+      finding = {"hang", stage, sanitize(outcome.detail), where, Exit::broken};
+      break;
     case WorkerEnd::garbage:
       finding = {"crash", stage, "garbage on the channel: " + sanitize(outcome.detail), where, Exit::broken};
       break;

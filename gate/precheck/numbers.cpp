@@ -1,5 +1,5 @@
-// Comparing numbers. Tolerances are |got − want| <= atol + rtol·|want|; NaN must meet NaN and an infinity the same infinity. A wide
-// (f64) expectation beyond the dtype's range counts as the infinity that rounding makes of it.
+// Comparing numbers. Tolerances are |got − want| <= atol + rtol·|want|; NaN must meet NaN and an infinity the same
+// infinity. A wide (f64) expectation beyond the dtype's range counts as the infinity that rounding makes of it.
 
 #include "precheck/numbers.h"
 
@@ -42,44 +42,72 @@ bool same_special(double a, double b) {
 
 double load_element(Dtype dtype, const char* data, uint64_t index) {
   switch (dtype) {
-    case Dtype::f64: return read<double>(data, index);
+    case Dtype::f64:
+      return read<double>(data, index);
     case Dtype::f32:
-    case Dtype::tf32: return read<float>(data, index);
-    case Dtype::f16: return f16_to_float(read<uint16_t>(data, index));
-    case Dtype::bf16: return bf16_to_float(read<uint16_t>(data, index));
-    case Dtype::e4m3: return e4m3_to_float(read<uint8_t>(data, index));
-    case Dtype::e5m2: return e5m2_to_float(read<uint8_t>(data, index));
-    case Dtype::i8: return read<int8_t>(data, index);
-    case Dtype::i16: return read<int16_t>(data, index);
-    case Dtype::i32: return read<int32_t>(data, index);
-    case Dtype::i64: return static_cast<double>(read<int64_t>(data, index));
+    case Dtype::tf32:
+      return read<float>(data, index);
+    case Dtype::f16:
+      return f16_to_float(read<uint16_t>(data, index));
+    case Dtype::bf16:
+      return bf16_to_float(read<uint16_t>(data, index));
+    case Dtype::e4m3:
+      return e4m3_to_float(read<uint8_t>(data, index));
+    case Dtype::e5m2:
+      return e5m2_to_float(read<uint8_t>(data, index));
+    case Dtype::i8:
+      return read<int8_t>(data, index);
+    case Dtype::i16:
+      return read<int16_t>(data, index);
+    case Dtype::i32:
+      return read<int32_t>(data, index);
+    case Dtype::i64:
+      return static_cast<double>(read<int64_t>(data, index));
     case Dtype::u8:
-    case Dtype::boolean: return read<uint8_t>(data, index);
-    case Dtype::u16: return read<uint16_t>(data, index);
-    case Dtype::u32: return read<uint32_t>(data, index);
-    case Dtype::u64: return static_cast<double>(read<uint64_t>(data, index));
+    case Dtype::boolean:
+      return read<uint8_t>(data, index);
+    case Dtype::u16:
+      return read<uint16_t>(data, index);
+    case Dtype::u32:
+      return read<uint32_t>(data, index);
+    case Dtype::u64:
+      return static_cast<double>(read<uint64_t>(data, index));
   }
   return 0;
 }
 
 void store_element(Dtype dtype, char* data, uint64_t index, double value) {
   switch (dtype) {
-    case Dtype::f64: return write<double>(data, index, value);
+    case Dtype::f64:
+      return write<double>(data, index, value);
     case Dtype::f32:
-    case Dtype::tf32: return write<float>(data, index, static_cast<float>(value));
-    case Dtype::f16: return write<uint16_t>(data, index, double_to_f16(value));
-    case Dtype::bf16: return write<uint16_t>(data, index, double_to_bf16(value));
-    case Dtype::e4m3: return write<uint8_t>(data, index, float_to_e4m3(static_cast<float>(value)));
-    case Dtype::e5m2: return write<uint8_t>(data, index, float_to_e5m2(static_cast<float>(value)));
-    case Dtype::i8: return write<int8_t>(data, index, static_cast<int8_t>(value));
-    case Dtype::i16: return write<int16_t>(data, index, static_cast<int16_t>(value));
-    case Dtype::i32: return write<int32_t>(data, index, static_cast<int32_t>(value));
-    case Dtype::i64: return write<int64_t>(data, index, static_cast<int64_t>(value));
+    case Dtype::tf32:
+      return write<float>(data, index, static_cast<float>(value));
+    case Dtype::f16:
+      return write<uint16_t>(data, index, double_to_f16(value));
+    case Dtype::bf16:
+      return write<uint16_t>(data, index, double_to_bf16(value));
+    case Dtype::e4m3:
+      return write<uint8_t>(data, index, float_to_e4m3(static_cast<float>(value)));
+    case Dtype::e5m2:
+      return write<uint8_t>(data, index, float_to_e5m2(static_cast<float>(value)));
+    case Dtype::i8:
+      return write<int8_t>(data, index, static_cast<int8_t>(value));
+    case Dtype::i16:
+      return write<int16_t>(data, index, static_cast<int16_t>(value));
+    case Dtype::i32:
+      return write<int32_t>(data, index, static_cast<int32_t>(value));
+    case Dtype::i64:
+      return write<int64_t>(data, index, static_cast<int64_t>(value));
     case Dtype::u8:
-    case Dtype::boolean: return write<uint8_t>(data, index, static_cast<uint8_t>(value));
-    case Dtype::u16: return write<uint16_t>(data, index, static_cast<uint16_t>(value));
-    case Dtype::u32: return write<uint32_t>(data, index, static_cast<uint32_t>(value));
-    case Dtype::u64: return write<uint64_t>(data, index, static_cast<uint64_t>(value));
+    case Dtype::boolean:
+      return write<uint8_t>(data, index, static_cast<uint8_t>(value));
+    case Dtype::u16:
+      return write<uint16_t>(data, index, static_cast<uint16_t>(value));
+    case Dtype::u32:
+      return write<uint32_t>(data, index, static_cast<uint32_t>(value));
+    case Dtype::u64:
+      return write<uint64_t>(data, index, static_cast<uint64_t>(value));
   }
 }
 
@@ -100,8 +128,9 @@ std::vector<uint64_t> addressed(const TensorParam& tensor, const Environment& sh
   return offsets;
 }
 
-TensorComparison compare_tensor(const TensorParam& tensor, const Environment& shape, const char* got, const Expected& expected,
-                                const char* baseline, const char* initial, const CompareRule& rule) {
+TensorComparison compare_tensor(const TensorParam& tensor, const Environment& shape, const char* got,
+                                const Expected& expected, const char* baseline, const char* initial,
+                                const CompareRule& rule) {
   TensorComparison result;
   bool floating = is_floating(tensor.dtype);
   uint32_t size = dtype_bytes(tensor.dtype);

@@ -1,5 +1,5 @@
-// From a file to a kernel that workers can load. Both arms go the same way (same assembler, same flags), so that a difference in
-// time is a difference in code.
+// From a file to a kernel that workers can load. Both arms go the same way (same assembler, same flags), so that a
+// difference in time is a difference in code.
 
 #include <fmt/format.h>
 
@@ -15,17 +15,24 @@ namespace {
 
 const char* compile_finding(CompileOutcome outcome) {
   switch (outcome) {
-    case CompileOutcome::crashed: return "compiler_crash";
-    case CompileOutcome::timed_out: return "compile_timeout";
-    default: return "compile";
+    case CompileOutcome::crashed:
+      return "compiler_crash";
+    case CompileOutcome::timed_out:
+      return "compile_timeout";
+    default:
+      return "compile";
   }
 }
 
 std::string compile_text(const CompileResult& result) {
   switch (result.outcome) {
-    case CompileOutcome::crashed: return result.compiler + " crashed on it" + (result.first_error.empty() ? "" : ": " + sanitize(result.first_error));
-    case CompileOutcome::timed_out: return result.compiler + " did not finish in time";
-    default: return fmt::format("{}: {}", result.compiler, sanitize(result.first_error));
+    case CompileOutcome::crashed:
+      return result.compiler + " crashed on it" +
+             (result.first_error.empty() ? "" : ": " + sanitize(result.first_error));
+    case CompileOutcome::timed_out:
+      return result.compiler + " did not finish in time";
+    default:
+      return fmt::format("{}: {}", result.compiler, sanitize(result.first_error));
   }
 }
 
@@ -45,12 +52,13 @@ void compile_source(Prepared& prepared, int arch, std::vector<Finding>& findings
   options.arch = arch;
   CompileResult ptx = compile_cuda(prepared.source.bytes, prepared.source.path.string(), options);
   if (ptx.outcome == CompileOutcome::no_compiler)
-    throw Error(Exit::environment, "CUDA C++ needs NVRTC, and none was found: " + ptx.compiler, prepared.source.path.string(),
-                "install the CUDA toolkit, or give the PTX");
+    throw Error(Exit::environment, "CUDA C++ needs NVRTC, and none was found: " + ptx.compiler,
+                prepared.source.path.string(), "install the CUDA toolkit, or give the PTX");
   if (!settle(ptx, prepared.source.path, prepared.label, findings)) return;
   std::string file_hash = prepared.source.sha256;
   auto parsed = parse_candidate(std::move(ptx.image), prepared.source.path);
-  if (!parsed) throw Error(Exit::internal, "NVRTC made PTX that cannot be read: " + parsed.failure().what, parsed.failure().where);
+  if (!parsed)
+    throw Error(Exit::internal, "NVRTC made PTX that cannot be read: " + parsed.failure().what, parsed.failure().where);
   prepared.source = std::move(*parsed);
   prepared.source.sha256 = file_hash;
 }
@@ -59,7 +67,8 @@ void assemble_ptx(Prepared& prepared, int arch, std::vector<Finding>& findings) 
   CompileOptions options;
   options.arch = arch;
   CompileResult result = assemble(prepared.source.bytes, options);
-  if (result.outcome != CompileOutcome::no_compiler && !settle(result, prepared.source.path, prepared.label, findings)) {
+  if (result.outcome != CompileOutcome::no_compiler &&
+      !settle(result, prepared.source.path, prepared.label, findings)) {
     prepared.compiled = std::move(result);
     return;
   }
@@ -74,8 +83,8 @@ void assemble_ptx(Prepared& prepared, int arch, std::vector<Finding>& findings) 
   prepared.compiled = std::move(result);
 }
 
-// A candidate that is PTX and cannot be read: the assembler's word counts. Where it accepts what kgate's reader does not, that is kgate's
-// gap and never the candidate's fault. False: not PTX at all.
+// A candidate that is PTX and cannot be read: the assembler's word counts. Where it accepts what kgate's reader does
+// not, that is kgate's gap and never the candidate's fault. False: not PTX at all.
 bool settle_unreadable(Prepared& prepared, const Failure& failure, int arch, std::vector<Finding>& findings) {
   auto bytes = read_file(prepared.source.path);
   if (!bytes) return false;
@@ -87,12 +96,15 @@ bool settle_unreadable(Prepared& prepared, const Failure& failure, int arch, std
   prepared.compiled = assemble(*bytes, options);
   std::string own = failure.what;
   switch (prepared.compiled->outcome) {
-    case CompileOutcome::no_compiler: findings.push_back({"compile", "compile", own, failure.where, Exit::broken}); break;
-    case CompileOutcome::ok:
-      findings.push_back({"not_executed", "compile", "the assembler accepts it, kgate's PTX reader does not: " + own, failure.where,
-                          Exit::environment});
+    case CompileOutcome::no_compiler:
+      findings.push_back({"compile", "compile", own, failure.where, Exit::broken});
       break;
-    default: settle(*prepared.compiled, prepared.source.path, prepared.label, findings);
+    case CompileOutcome::ok:
+      findings.push_back({"not_executed", "compile", "the assembler accepts it, kgate's PTX reader does not: " + own,
+                          failure.where, Exit::environment});
+      break;
+    default:
+      settle(*prepared.compiled, prepared.source.path, prepared.label, findings);
   }
   return true;
 }

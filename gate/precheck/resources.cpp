@@ -16,8 +16,8 @@ int target_arch(const std::string& target) {
   return arch;
 }
 
-std::map<std::string, double, std::less<>> figures_of(const Prepared& prepared, uint32_t block_threads, uint32_t dynamic_shared,
-                                                      int arch) {
+std::map<std::string, double, std::less<>> figures_of(const Prepared& prepared, uint32_t block_threads,
+                                                      uint32_t dynamic_shared, int arch) {
   std::map<std::string, double, std::less<>> figures;
   if (!prepared.usage) return figures;
   const ResourceUsage& usage = *prepared.usage;
@@ -53,7 +53,8 @@ BlockShape evaluate_block(const Expr block[3], const Expr& shared, const Environ
 
 }  // namespace
 
-void check_resources(const Contract& contract, const Prepared& candidate, const Prepared* baseline, PrecheckResult& result) {
+void check_resources(const Contract& contract, const Prepared& candidate, const Prepared* baseline,
+                     PrecheckResult& result) {
   Environment shape = contract.shapes.empty() ? Environment{} : contract.shapes.front();
   BlockShape own = evaluate_block(contract.launch.block, contract.launch.shared, shape);
   BlockShape bound = own;
@@ -67,20 +68,27 @@ void check_resources(const Contract& contract, const Prepared& candidate, const 
 
   int arch = 0;
   if (candidate.compiled && candidate.compiled->outcome == CompileOutcome::ok)
-    if (auto cubin = parse_candidate(candidate.compiled->image, candidate.source.path)) arch = target_arch(cubin->target);
+    if (auto cubin = parse_candidate(candidate.compiled->image, candidate.source.path))
+      arch = target_arch(cubin->target);
   result.statics.candidate = figures_of(candidate, bound.threads, bound.shared, arch);
   if (candidate.source.kind == CodeKind::cubin)
-    result.findings.push_back({"spills_unknown", "resources", "a cubin does not say how many bytes spill; local_bytes is its stack frame", {},
+    result.findings.push_back({"spills_unknown",
+                               "resources",
+                               "a cubin does not say how many bytes spill; local_bytes is its stack frame",
+                               {},
                                Exit::pass});
   if (!baseline) return;
   result.statics.baseline = figures_of(*baseline, own.threads, own.shared, arch);
   result.identical_code = !launch && !candidate.kernel_id.empty() && candidate.kernel_id == baseline->kernel_id &&
                           candidate.machine_code == baseline->machine_code;
   if (result.identical_code)
-    result.findings.push_back({"identical_code", "resources",
-                               fmt::format("the candidate is the baseline's {} ({})",
-                                           candidate.machine_code ? "machine code" : "PTX", candidate.kernel_id.substr(0, 12)),
-                               {}, Exit::pass});
+    result.findings.push_back(
+        {"identical_code",
+         "resources",
+         fmt::format("the candidate is the baseline's {} ({})", candidate.machine_code ? "machine code" : "PTX",
+                     candidate.kernel_id.substr(0, 12)),
+         {},
+         Exit::pass});
 }
 
 }  // namespace kgate

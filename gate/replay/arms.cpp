@@ -1,10 +1,11 @@
-// Both arms replace the judged launches by code that went through the same assembler: what differs is the kernel, nothing else.
+// Both arms replace the judged launches by code that went through the same assembler: what differs is the kernel,
+// nothing else.
 
 #include "replay/arms.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "replay/substitute.h"
 #include "support/hash.h"
@@ -58,21 +59,24 @@ Result<std::vector<uint32_t>> judged_launches(const Workload& workload, const Co
   std::vector<uint32_t> judged;
   for (uint32_t i = 0; i < workload.launches.size(); ++i) {
     const std::string& entry = workload.kernels[workload.launches[i].kernel].entry;
-    if (std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return glob_match(glob, entry); })) judged.push_back(i);
+    if (std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return glob_match(glob, entry); }))
+      judged.push_back(i);
   }
   if (!judged.empty()) {
     uint32_t kernel = workload.launches[judged.front()].kernel;
     for (uint32_t launch : judged)
       if (workload.launches[launch].kernel != kernel)
-        return Failure{fmt::format("the contract judges several kernels of the workload ('{}' and '{}'); this version judges one",
-                                   workload.kernels[kernel].entry, workload.kernels[workload.launches[launch].kernel].entry),
-                       contract.path.string(), "name one kernel exactly in `replace:` or `kernel:`"};
+        return Failure{
+            fmt::format("the contract judges several kernels of the workload ('{}' and '{}'); this version judges one",
+                        workload.kernels[kernel].entry, workload.kernels[workload.launches[launch].kernel].entry),
+            contract.path.string(), "name one kernel exactly in `replace:` or `kernel:`"};
     return judged;
   }
   std::vector<std::string> names;
   for (const auto& kernel : workload.kernels) names.push_back(kernel.entry);
   auto near = did_you_mean(globs.front(), names);
-  return Failure{fmt::format("the workload '{}' never launches '{}'", workload.name, globs.front()), contract.path.string(),
+  return Failure{fmt::format("the workload '{}' never launches '{}'", workload.name, globs.front()),
+                 contract.path.string(),
                  near ? "did you mean '" + *near + "'?" : "kgate inspect lists the workload's kernels"};
 }
 

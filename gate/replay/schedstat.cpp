@@ -1,4 +1,5 @@
-// schedstat holds three numbers: ns on a CPU, ns runnable but waiting, time slices (Documentation/scheduler/sched-stats.rst).
+// schedstat holds three numbers: ns on a CPU, ns runnable but waiting, time slices
+// (Documentation/scheduler/sched-stats.rst).
 
 #include "replay/schedstat.h"
 

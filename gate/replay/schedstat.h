@@ -1,5 +1,5 @@
-// The host side of tier T2: how long each thread of a worker waited for a CPU, from /proc/PID/task/TID/schedstat. Needs no rights
-// and tells no single wait from another: one span a thread and sample.
+// The host side of tier T2: how long each thread of a worker waited for a CPU, from /proc/PID/task/TID/schedstat. Needs
+// no rights and tells no single wait from another: one span a thread and sample.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,8 @@ class SchedStat {
  public:
   explicit SchedStat(pid_t pid) : pid_(pid) {}
 
-  // One off_cpu event a thread for the time since the last call (the first call only sets the start): begin and end of that time,
-  // run_queue_ns waited in it, state kUnknownState. Threads that ended in between are left out.
+  // One off_cpu event a thread for the time since the last call (the first call only sets the start): begin and end of
+  // that time, run_queue_ns waited in it, state kUnknownState. Threads that ended in between are left out.
   std::vector<HostEvent> sample();
 
  private:

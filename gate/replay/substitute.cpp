@@ -1,4 +1,5 @@
-// The binding's arithmetic lives in contract/bind; here addresses become relocations, so that both arms share the workload's buffers.
+// The binding's arithmetic lives in contract/bind; here addresses become relocations, so that both arms share the
+// workload's buffers.
 
 #include "replay/substitute.h"
 
@@ -42,7 +43,8 @@ std::optional<Failure> refuse(const Replacement& replacement) {
   return Failure{what + " is not executed by this version of kgate", replacement.where, "use one launch item"};
 }
 
-Result<LaunchSpec> bound(const BoundLaunch& launch, const EntryAbi& abi, const RecordedLaunch& source, const LaunchSpec& recorded) {
+Result<LaunchSpec> bound(const BoundLaunch& launch, const EntryAbi& abi, const RecordedLaunch& source,
+                         const LaunchSpec& recorded) {
   LaunchSpec spec;
   spec.grid = launch.grid;
   spec.block = launch.block;
@@ -60,13 +62,16 @@ Result<LaunchSpec> bound(const BoundLaunch& launch, const EntryAbi& abi, const R
 // What the entry declares must hold for this launch: .reqntid is the only block that the driver accepts.
 std::optional<Failure> check_block(const Entry& entry, const LaunchSpec& launch) {
   if (entry.reqntid && !(*entry.reqntid == launch.block))
-    return Failure{fmt::format("'{}' requires a block of {}x{}x{} (.reqntid); it would be launched with {}x{}x{}", entry.name,
-                               entry.reqntid->x, entry.reqntid->y, entry.reqntid->z, launch.block.x, launch.block.y, launch.block.z),
-                   {}, "give its block in the contract's `replace:`"};
+    return Failure{fmt::format("'{}' requires a block of {}x{}x{} (.reqntid); it would be launched with {}x{}x{}",
+                               entry.name, entry.reqntid->x, entry.reqntid->y, entry.reqntid->z, launch.block.x,
+                               launch.block.y, launch.block.z),
+                   {},
+                   "give its block in the contract's `replace:`"};
   if (entry.maxntid && launch.block.count() > entry.maxntid->count())
-    return Failure{fmt::format("'{}' takes at most {} threads a block (.maxntid); it would be launched with {}", entry.name,
-                               entry.maxntid->count(), launch.block.count()),
-                   {}, "give a smaller block in the contract's `replace:`"};
+    return Failure{fmt::format("'{}' takes at most {} threads a block (.maxntid); it would be launched with {}",
+                               entry.name, entry.maxntid->count(), launch.block.count()),
+                   {},
+                   "give a smaller block in the contract's `replace:`"};
   return std::nullopt;
 }
 
@@ -77,14 +82,17 @@ Result<std::monostate> check_same_abi(const WorkloadKernel& recorded, const Entr
   if (same) return same;
   Failure failure = same.failure();
   failure.what = fmt::format("the {} does not have the parameters that it is launched with: {}", label, failure.what);
-  if (label != "candidate") failure.hint = fmt::format("name a {} that takes the parameters that the contract lists", label);
+  if (label != "candidate")
+    failure.hint = fmt::format("name a {} that takes the parameters that the contract lists", label);
   return failure;
 }
 
-Result<std::vector<LaunchSpec>> substitute(const Binding& binding, const std::string& kernel, const LaunchSpec& recorded,
-                                           const WorkloadKernel& recorded_kernel, const Entry& candidate) {
+Result<std::vector<LaunchSpec>> substitute(const Binding& binding, const std::string& kernel,
+                                           const LaunchSpec& recorded, const WorkloadKernel& recorded_kernel,
+                                           const Entry& candidate) {
   if (binding.replacements.size() > 1)
-    return Failure{"several `replace:` rules are not executed by this version of kgate", binding.replacements[1].where, "use one"};
+    return Failure{"several `replace:` rules are not executed by this version of kgate", binding.replacements[1].where,
+                   "use one"};
   const Replacement* replacement = replacement_for(binding, kernel);
   LaunchSpec spec = recorded;
   if (replacement && replacement->with) {

@@ -1,5 +1,5 @@
-// The binding, applied: one recorded launch becomes what the candidate launches. Everything is settled here, before anything
-// runs; a mismatch of parameter count or size is a Failure that names the argument.
+// The binding, applied: one recorded launch becomes what the candidate launches. Everything is settled here, before
+// anything runs; a mismatch of parameter count or size is a Failure that names the argument.
 #pragma once
 
 #include <string>
@@ -11,10 +11,12 @@
 
 namespace kgate {
 
-// `recorded` is a launch of `recorded_kernel`, whose entry is `kernel`. The result's kernel index is left at 0: the caller places
-// it. One launch item is executed today; several items, deletion, memset, workspace and sync are refused by name.
-Result<std::vector<LaunchSpec>> substitute(const Binding& binding, const std::string& kernel, const LaunchSpec& recorded,
-                                           const WorkloadKernel& recorded_kernel, const Entry& candidate);
+// `recorded` is a launch of `recorded_kernel`, whose entry is `kernel`. The result's kernel index is left at 0: the
+// caller places it. One launch item is executed today; several items, deletion, memset, workspace and sync are refused
+// by name.
+Result<std::vector<LaunchSpec>> substitute(const Binding& binding, const std::string& kernel,
+                                           const LaunchSpec& recorded, const WorkloadKernel& recorded_kernel,
+                                           const Entry& candidate);
 
 // The same number of parameters at the same offsets with the same sizes. `label` is "candidate", "baseline", ...
 Result<std::monostate> check_same_abi(const WorkloadKernel& recorded, const Entry& entry, const std::string& label);

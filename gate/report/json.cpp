@@ -13,10 +13,14 @@ using nlohmann::ordered_json;
 
 const char* unit_name(MetricUnit unit) {
   switch (unit) {
-    case MetricUnit::ns: return "ns";
-    case MetricUnit::count: return "count";
-    case MetricUnit::bytes: return "bytes";
-    case MetricUnit::fraction: return "fraction";
+    case MetricUnit::ns:
+      return "ns";
+    case MetricUnit::count:
+      return "count";
+    case MetricUnit::bytes:
+      return "bytes";
+    case MetricUnit::fraction:
+      return "fraction";
   }
   return "";
 }
@@ -88,11 +92,15 @@ std::string render_json(const Verdict& verdict) {
                                 {"exit_code", static_cast<int>(finding.exit)}});
   json["classes"] = ordered_json::array();
   for (const auto& c : verdict.classes)
-    json["classes"].push_back({{"launch", c.launch}, {"label", c.label}, {"share", c.share},
-                               {"baseline_p50_ns", number(c.baseline_p50)}, {"candidate_p50_ns", number(c.candidate_p50)}});
+    json["classes"].push_back({{"launch", c.launch},
+                               {"label", c.label},
+                               {"share", c.share},
+                               {"baseline_p50_ns", number(c.baseline_p50)},
+                               {"candidate_p50_ns", number(c.candidate_p50)}});
   json["health"] = ordered_json::array();
   for (const auto& row : verdict.health)
-    json["health"].push_back({{"name", row.name}, {"value", row.value}, {"limit", row.limit}, {"ok", row.ok()}, {"note", row.note}});
+    json["health"].push_back(
+        {{"name", row.name}, {"value", row.value}, {"limit", row.limit}, {"ok", row.ok()}, {"note", row.note}});
   json["facts"] = ordered_json::object();
   for (const auto& [key, value] : verdict.facts) json["facts"][key] = value;
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

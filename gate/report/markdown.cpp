@@ -1,5 +1,5 @@
-// The verdict for a job summary or a merge-request comment. Both cap their text at about 64 KiB, so that is the budget; kernel names and
-// compiler output are untrusted and escaped.
+// The verdict for a job summary or a merge-request comment. Both cap their text at about 64 KiB, so that is the budget;
+// kernel names and compiler output are untrusted and escaped.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,8 @@ std::string escape(std::string_view text) {
     } else if (c == '&') {
       out += "&amp;";
     } else {
-      if (c == '|' || c == '`' || c == '*' || c == '_' || c == '[' || c == ']' || c == '\\' || c == '#' || c == '@') out += '\\';
+      if (c == '|' || c == '`' || c == '*' || c == '_' || c == '[' || c == ']' || c == '\\' || c == '#' || c == '@')
+        out += '\\';
       out += c;
     }
   }
@@ -31,11 +32,14 @@ std::string escape(std::string_view text) {
 
 const char* badge(Exit exit) {
   switch (exit) {
-    case Exit::pass: return "✅";
+    case Exit::pass:
+      return "✅";
     case Exit::inconclusive:
     case Exit::environment:
-    case Exit::no_baseline: return "⚠️";
-    default: return "❌";
+    case Exit::no_baseline:
+      return "⚠️";
+    default:
+      return "❌";
   }
 }
 

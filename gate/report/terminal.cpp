@@ -1,8 +1,8 @@
 // The terminal summary. Verdict first; a table of at most a screen; the command that repeats it last.
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "report/report.h"
 #include "support/text.h"
@@ -13,11 +13,14 @@ namespace {
 
 const char* verdict_color(Exit exit) {
   switch (exit) {
-    case Exit::pass: return "1;32";
+    case Exit::pass:
+      return "1;32";
     case Exit::inconclusive:
     case Exit::environment:
-    case Exit::no_baseline: return "1;33";
-    default: return "1;31";
+    case Exit::no_baseline:
+      return "1;33";
+    default:
+      return "1;31";
   }
 }
 
@@ -94,14 +97,17 @@ std::string render_terminal(const Verdict& verdict, bool color) {
 
   for (const auto& finding : verdict.findings) {
     if (find_metric(finding.id)) continue;  // the table shows it
-    text += fmt::format("  {} [{}] {}{}\n", paint(finding.exit == Exit::pass ? "note" : "found", finding.exit == Exit::pass ? "36" : "31", color),
-                        finding.id, sanitize(finding.text), finding.where.empty() ? "" : " (" + sanitize(finding.where) + ")");
+    text += fmt::format(
+        "  {} [{}] {}{}\n",
+        paint(finding.exit == Exit::pass ? "note" : "found", finding.exit == Exit::pass ? "36" : "31", color),
+        finding.id, sanitize(finding.text), finding.where.empty() ? "" : " (" + sanitize(finding.where) + ")");
   }
   text += metric_table(verdict, verdict.exit != Exit::broken);
   if (auto classes = class_table(verdict); !classes.empty() && verdict.exit != Exit::broken) text += "\n" + classes;
   text += "  " + next_step(verdict) + "\n";
   if (auto trace = fact(verdict, "trace"); !trace.empty()) text += paint("  trace:  " + trace, "2", color) + "\n";
-  if (auto command = fact(verdict, "command"); !command.empty()) text += paint("  repeat: " + command, "2", color) + "\n";
+  if (auto command = fact(verdict, "command"); !command.empty())
+    text += paint("  repeat: " + command, "2", color) + "\n";
   return text;
 }
 

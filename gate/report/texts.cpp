@@ -1,9 +1,9 @@
 // Phrases that every format shares, so that they cannot say different things.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "report/report.h"
 #include "support/text.h"
@@ -45,30 +45,41 @@ std::string limit_text(const MetricVerdict& metric) {
 std::string outcome_text(const MetricVerdict& metric) {
   if (!metric.gated) return "shown";
   switch (metric.outcome) {
-    case Outcome::pass: return "ok";
-    case Outcome::fail: return "FAIL";
-    case Outcome::inconclusive: return "undecided";
+    case Outcome::pass:
+      return "ok";
+    case Outcome::fail:
+      return "FAIL";
+    case Outcome::inconclusive:
+      return "undecided";
   }
   return "-";
 }
 
 std::string next_step(const Verdict& verdict) {
   switch (verdict.exit) {
-    case Exit::pass: return "Nothing to do: the candidate may replace the baseline under these limits.";
-    case Exit::regression: return "Mend the candidate, or raise the limit on purpose if the cost is wanted.";
+    case Exit::pass:
+      return "Nothing to do: the candidate may replace the baseline under these limits.";
+    case Exit::regression:
+      return "Mend the candidate, or raise the limit on purpose if the cost is wanted.";
     case Exit::inconclusive: {
       uint32_t needed = 0;
       for (const auto& metric : verdict.metrics)
         if (metric.gated && metric.outcome == Outcome::inconclusive) needed = std::max(needed, metric.pairs_to_decide);
       if (needed > verdict.pairs)
-        return fmt::format("Run again with --max-pairs {} on a quiet machine, or widen the limit to what can be resolved.", needed);
+        return fmt::format(
+            "Run again with --max-pairs {} on a quiet machine, or widen the limit to what can be resolved.", needed);
       return "Run again on a quiet machine; an effect that sits at its limit stays undecided.";
     }
-    case Exit::no_baseline: return "Name a baseline in the contract (`baseline:`), or use absolute limits.";
-    case Exit::environment: return "Mend the environment (kgate doctor says what works here), or narrow the question with --scope.";
-    case Exit::bad_input: return "Mend the contract or the candidate: they do not fit together, and nothing was run.";
-    case Exit::broken: return "Mend the candidate; the finding above repeats with the command below.";
-    default: return "See the error above.";
+    case Exit::no_baseline:
+      return "Name a baseline in the contract (`baseline:`), or use absolute limits.";
+    case Exit::environment:
+      return "Mend the environment (kgate doctor says what works here), or narrow the question with --scope.";
+    case Exit::bad_input:
+      return "Mend the contract or the candidate: they do not fit together, and nothing was run.";
+    case Exit::broken:
+      return "Mend the candidate; the finding above repeats with the command below.";
+    default:
+      return "See the error above.";
   }
 }
 

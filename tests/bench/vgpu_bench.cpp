@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint32_t kRows = 256, kCols = 1024;
 
-void run(benchmark::State& state, const char* file, const std::vector<uint64_t>& pointers_first, std::vector<std::byte> tail) {
+void run(benchmark::State& state, const char* file, const std::vector<uint64_t>& pointers_first,
+         std::vector<std::byte> tail) {
   DeviceMemory memory(uint64_t{256} << 20);
   auto ptx = read_file(std::string(KGATE_SOURCE_DIR "/workloads/kernels/") + file).value_or_throw(Exit::bad_input);
   auto program = Program::load(ptx, memory).value_or_throw(Exit::bad_input);
@@ -38,7 +39,8 @@ void run(benchmark::State& state, const char* file, const std::vector<uint64_t>&
     }
     instructions += outcome.counters.thread_instructions;
   }
-  state.counters["thread_instructions/s"] = benchmark::Counter(static_cast<double>(instructions), benchmark::Counter::kIsRate);
+  state.counters["thread_instructions/s"] =
+      benchmark::Counter(static_cast<double>(instructions), benchmark::Counter::kIsRate);
 }
 
 template <typename T>

@@ -12,7 +12,8 @@ namespace {
 class RealGpu : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto choice = gpu::choose_device("gpu");
+    // Once, before this process uses CUDA: the probe forks, and a child of a process with a context cannot start CUDA.
+    static const auto choice = gpu::choose_device("gpu");
     if (!choice) GTEST_SKIP() << choice.failure().what;
     auto opened = gpu::Driver::open(choice->library);
     ASSERT_TRUE(opened) << opened.failure().what;

@@ -1,17 +1,18 @@
 // From series and limits to an outcome. Nothing passes by absence.
 
-#include "judge/verdict.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "judge/verdict.h"
 
 namespace kgate {
 namespace {
 
 MetricSeries series(const std::vector<std::pair<double, double>>& pairs, uint64_t samples = 1000) {
   MetricSeries s;
-  for (auto [baseline, candidate] : pairs) s.pairs.push_back({static_cast<uint32_t>(s.pairs.size()), baseline, candidate});
+  for (auto [baseline, candidate] : pairs)
+    s.pairs.push_back({static_cast<uint32_t>(s.pairs.size()), baseline, candidate});
   s.samples_per_round = samples;
   return s;
 }
@@ -50,7 +51,8 @@ TEST(Judge, a_slower_candidate_fails_on_the_metric_that_decided) {
 }
 
 TEST(Judge, an_equal_and_a_faster_candidate_pass) {
-  EXPECT_EQ(judge_one("kernel_time.p50", ratio_series(1.0), regression_limit("kernel_time.p50", 0.05)).outcome, Outcome::pass);
+  EXPECT_EQ(judge_one("kernel_time.p50", ratio_series(1.0), regression_limit("kernel_time.p50", 0.05)).outcome,
+            Outcome::pass);
   JudgeResult faster = judge_one("kernel_time.p50", ratio_series(0.8), regression_limit("kernel_time.p50", 0.05));
   EXPECT_EQ(faster.outcome, Outcome::pass);
   EXPECT_EQ(faster.metrics[0].label, "faster");
@@ -63,7 +65,8 @@ TEST(Judge, slower_within_the_limit_passes_and_says_so) {
 }
 
 TEST(Judge, an_effect_at_the_limit_is_inconclusive) {
-  EXPECT_EQ(judge_one("kernel_time.p50", ratio_series(1.05), regression_limit("kernel_time.p50", 0.05)).outcome, Outcome::inconclusive);
+  EXPECT_EQ(judge_one("kernel_time.p50", ratio_series(1.05), regression_limit("kernel_time.p50", 0.05)).outcome,
+            Outcome::inconclusive);
 }
 
 TEST(Judge, a_limit_without_a_measurement_is_inconclusive) {
@@ -87,8 +90,13 @@ TEST(Judge, p99_of_too_few_samples_is_refused_with_the_number_needed) {
 TEST(Judge, an_absolute_floor_forgives_a_large_ratio_of_a_small_value) {
   EffectiveLimit limit = regression_limit("sync_stall", 0.05);
   limit.limit.max_increase = 2000;
-  EXPECT_EQ(judge_one("sync_stall", series({{10, 900}, {12, 950}, {11, 890}, {9, 940}, {10, 900}, {10, 905}}), limit).outcome, Outcome::pass);
-  EXPECT_EQ(judge_one("sync_stall", series({{10, 5000}, {12, 5100}, {11, 4900}, {9, 5050}, {10, 5000}, {10, 5001}}), limit).outcome, Outcome::fail);
+  EXPECT_EQ(
+      judge_one("sync_stall", series({{10, 900}, {12, 950}, {11, 890}, {9, 940}, {10, 900}, {10, 905}}), limit).outcome,
+      Outcome::pass);
+  EXPECT_EQ(
+      judge_one("sync_stall", series({{10, 5000}, {12, 5100}, {11, 4900}, {9, 5050}, {10, 5000}, {10, 5001}}), limit)
+          .outcome,
+      Outcome::fail);
 }
 
 TEST(Judge, a_zero_baseline_has_a_defined_answer) {
@@ -107,7 +115,8 @@ TEST(Judge, exact_metrics_decide_at_once_and_variation_is_a_warning) {
 }
 
 TEST(Judge, one_pair_past_an_exact_limit_fails_whatever_the_average) {
-  JudgeResult r = judge_one("virtual.instructions", series({{100, 118}, {100, 100}}), regression_limit("virtual.instructions", 0.10));
+  JudgeResult r = judge_one("virtual.instructions", series({{100, 118}, {100, 100}}),
+                            regression_limit("virtual.instructions", 0.10));
   EXPECT_EQ(r.outcome, Outcome::fail);
   EXPECT_EQ(*r.metrics[0].candidate, 118);
 }

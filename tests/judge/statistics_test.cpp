@@ -30,8 +30,9 @@ TEST(PairedStatistics, a_clear_regression_is_past_the_margin_and_a_clear_equal_i
 }
 
 TEST(PairedStatistics, no_pairs_and_one_pair_and_nan_decide_nothing) {
-  for (const auto& effects : {std::vector<double>{}, std::vector<double>{0.5}, std::vector<double>{0.1, std::nan(""), 0.1},
-                              std::vector<double>{0.1, std::numeric_limits<double>::infinity()}}) {
+  for (const auto& effects :
+       {std::vector<double>{}, std::vector<double>{0.5}, std::vector<double>{0.1, std::nan(""), 0.1},
+        std::vector<double>{0.1, std::numeric_limits<double>::infinity()}}) {
     PairedResult r = analyse(effects, 0, 0.05);
     EXPECT_EQ(r.lower, -std::numeric_limits<double>::infinity());
     EXPECT_EQ(r.upper, std::numeric_limits<double>::infinity());
@@ -72,7 +73,9 @@ TEST(Holm, rejects_step_by_step) {
 }
 
 // Three looks with early stopping in both directions, as the gate runs them.
-struct Rates { double pass = 0, fail = 0; };
+struct Rates {
+  double pass = 0, fail = 0;
+};
 Rates simulate(double effect, double sd, double margin) {
   std::mt19937_64 random(20240607);
   std::normal_distribution<double> noise(effect, sd);
@@ -84,8 +87,14 @@ Rates simulate(double effect, double sd, double margin) {
     for (uint32_t pairs : looks.pairs) {
       while (effects.size() < pairs) effects.push_back(noise(random));
       PairedResult r = analyse(effects, margin, looks.alpha_per_look());
-      if (r.upper < margin) { ++pass; break; }
-      if (r.p_fail <= looks.alpha_per_look()) { ++fail; break; }
+      if (r.upper < margin) {
+        ++pass;
+        break;
+      }
+      if (r.p_fail <= looks.alpha_per_look()) {
+        ++fail;
+        break;
+      }
     }
   }
   return {double(pass) / kRuns, double(fail) / kRuns};

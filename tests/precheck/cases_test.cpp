@@ -60,7 +60,8 @@ TEST(Cases, inputs_depend_on_seed_and_parameter_only_and_nan_is_placed_early_and
 TEST(Cases, the_workload_is_valid_and_packs_parameters_in_the_contracts_order) {
   Contract contract = softmax_contract();
   auto cases = make_cases(contract, 7);
-  Workload workload = numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 4}}), Subject::candidate, cases, 0, cases.size());
+  Workload workload =
+      numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 4}}), Subject::candidate, cases, 0, cases.size());
   auto valid = validate(workload);
   EXPECT_TRUE(valid) << valid.failure().what << " " << valid.failure().where;
   ASSERT_EQ(workload.launches.size(), 3u);
@@ -75,7 +76,8 @@ TEST(Cases, the_workload_is_valid_and_packs_parameters_in_the_contracts_order) {
 TEST(Cases, the_reference_gets_double_outputs) {
   Contract contract = softmax_contract();
   auto cases = make_cases(contract, 7);
-  Workload workload = numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 4}}), Subject::reference, cases, 0, 1);
+  Workload workload =
+      numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 4}}), Subject::reference, cases, 0, 1);
   EXPECT_EQ(workload.buffers[0].bytes, 6 * sizeof(double));
   EXPECT_EQ(workload.buffers[1].bytes, 6 * sizeof(float));
 }
@@ -122,7 +124,8 @@ TEST(LaunchCases, every_distinct_launch_of_the_workload_is_a_case_with_its_scala
   EXPECT_EQ(launches->distinct, 2u);
   ASSERT_EQ(launches->cases.size(), 2u);
   EXPECT_EQ(launches->cases[0].tensor_bytes, (std::vector<uint64_t>{4000, 2048}));
-  Workload numeric = numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 4}}), Subject::candidate, launches->cases, 0, 2);
+  Workload numeric =
+      numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 4}}), Subject::candidate, launches->cases, 0, 2);
   EXPECT_TRUE(validate(numeric));
   int32_t widths[2];
   for (int i = 0; i < 2; ++i) std::memcpy(&widths[i], numeric.launches[i].params.data() + 16, 4);

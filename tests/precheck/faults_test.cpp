@@ -46,7 +46,8 @@ TEST(FindingOf, a_worker_without_memory_is_the_environments_fault_and_its_bugs_a
 }
 
 TEST(FindingOf, crash_hang_and_garbage_are_findings_about_the_candidate) {
-  for (auto [end, id] : {std::pair{WorkerEnd::crashed, "crash"}, {WorkerEnd::hung, "hang"}, {WorkerEnd::garbage, "crash"}}) {
+  for (auto [end, id] :
+       {std::pair{WorkerEnd::crashed, "crash"}, {WorkerEnd::hung, "hang"}, {WorkerEnd::garbage, "crash"}}) {
     WorkerOutcome outcome;
     outcome.end = end;
     outcome.detail = "d\x1b[31m\n";

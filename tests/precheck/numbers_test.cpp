@@ -25,7 +25,8 @@ std::string bytes(const std::vector<T>& values) {
 }
 
 TensorComparison compare(const TensorParam& t, const std::string& got, const std::string& want, bool wide = false,
-                         const char* baseline = nullptr, const char* initial = nullptr, CompareRule rule = {{1e-3, 1e-6}, false}) {
+                         const char* baseline = nullptr, const char* initial = nullptr,
+                         CompareRule rule = {{1e-3, 1e-6}, false}) {
   return compare_tensor(t, {}, got.data(), {want.data(), wide}, baseline, initial, rule);
 }
 
@@ -88,8 +89,10 @@ TEST(CompareTensor, elements_that_were_never_written_count_as_stale) {
 TEST(CompareTensor, integers_are_exact_beyond_two_to_the_53) {
   auto t = tensor(Dtype::i64, 1);
   int64_t big = (int64_t{1} << 60) + 1;
-  EXPECT_EQ(compare(t, bytes<int64_t>({big}), bytes<int64_t>({big - 1}), false, nullptr, nullptr, {{0, 0}, true}).wrong, 1u);
-  EXPECT_EQ(compare(t, bytes<int64_t>({big}), bytes<int64_t>({big}), false, nullptr, nullptr, {{0, 0}, true}).wrong, 0u);
+  EXPECT_EQ(compare(t, bytes<int64_t>({big}), bytes<int64_t>({big - 1}), false, nullptr, nullptr, {{0, 0}, true}).wrong,
+            1u);
+  EXPECT_EQ(compare(t, bytes<int64_t>({big}), bytes<int64_t>({big}), false, nullptr, nullptr, {{0, 0}, true}).wrong,
+            0u);
 }
 
 TEST(CompareTensor, padding_between_strided_rows_is_not_compared) {
@@ -113,8 +116,9 @@ TEST(CompareTensor, the_baselines_own_error_widens_a_default_tolerance_but_not_a
 }
 
 TEST(Elements, every_dtype_survives_a_round_trip) {
-  for (Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::tf32, Dtype::f16, Dtype::bf16, Dtype::e4m3, Dtype::e5m2, Dtype::i8, Dtype::i16,
-                      Dtype::i32, Dtype::i64, Dtype::u8, Dtype::u16, Dtype::u32, Dtype::u64, Dtype::boolean}) {
+  for (Dtype dtype :
+       {Dtype::f64, Dtype::f32, Dtype::tf32, Dtype::f16, Dtype::bf16, Dtype::e4m3, Dtype::e5m2, Dtype::i8, Dtype::i16,
+        Dtype::i32, Dtype::i64, Dtype::u8, Dtype::u16, Dtype::u32, Dtype::u64, Dtype::boolean}) {
     char data[16] = {};
     store_element(dtype, data, 1, 1);
     EXPECT_EQ(load_element(dtype, data, 1), 1) << dtype_name(dtype);

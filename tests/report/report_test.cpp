@@ -35,8 +35,8 @@ Verdict regression() {
 
 TEST(Terminal, says_verdict_metric_size_limit_and_how_to_repeat) {
   std::string text = render_terminal(regression(), false);
-  for (const char* needle : {"FAIL", "kernel_time.p50", "+31.4 % [+30.0, +33.0]", "+5 %", "NVIDIA H200", "tier T0", "6 pairs",
-                             "repeat: kgate check -c c.yaml slow.ptx"})
+  for (const char* needle : {"FAIL", "kernel_time.p50", "+31.4 % [+30.0, +33.0]", "+5 %", "NVIDIA H200", "tier T0",
+                             "6 pairs", "repeat: kgate check -c c.yaml slow.ptx"})
     EXPECT_NE(text.find(needle), std::string::npos) << needle << "\n" << text;
   EXPECT_EQ(text.find('\033'), std::string::npos);
   EXPECT_NE(render_terminal(regression(), true).find("\033[1;31m"), std::string::npos);
