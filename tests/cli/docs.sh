@@ -48,7 +48,7 @@ metrics_are_those_of_the_source() {
   sed -n '/kMetrics{{/,/}};/p' "$KGATE_SOURCE/gate/judge/metrics.h" | sed -n 's/^ *{"\([a-z0-9_.]*\)",.*/\1/p' >source
   sed -n '/^| id /,/^$/p' "$docs/metrics.md" | _first_cells >documented
   _expect_same source documented "ids of docs/metrics.md"
-  sed -n '/kMetrics{{/,/}};/p' "$KGATE_SOURCE/gate/judge/metrics.h" | sed -n 's/.*, "\(.*\)"},$/\1/p' >source
+  sed -n '/kMetrics{{/,/}};/p' "$KGATE_SOURCE/gate/judge/metrics.h" | tr -s '\n ' ' ' | grep -oE '"[^"]*"\},' | sed 's/^"\(.*\)"},$/\1/' >source
   sed -n '/^| id /,/^$/p' "$docs/metrics.md" | sed -n 's/^| `.*| \(.*\) |$/\1/p' >documented
   _expect_same source documented "descriptions of docs/metrics.md"
 }
@@ -56,9 +56,10 @@ metrics_are_those_of_the_source() {
 findings_are_those_of_the_source() {
   cd "$KGATE_SOURCE/gate" || exit 1
   {
-    grep -hoE '(push_back\(\{|Finding\{|finding = \{|finding\.id = )"[a-z_]+"' precheck/*.cpp judge/*.cpp replay/*.cpp \
-      cli/gate_run.cpp cli/replay_run.cpp | grep -oE '"[a-z_]+"'
-    grep -hE 'const char\* id = ' precheck/equivalence.cpp | grep -oE '"[a-z_]+"'
+    # A statement may be broken over lines anywhere.
+    cat precheck/*.cpp judge/*.cpp replay/*.cpp cli/gate_run.cpp cli/replay_run.cpp | tr -s '\n ' ' ' |
+      grep -oE '(push_back\( ?\{ ?|Finding\{ ?|finding = \{ ?|finding\.id = )"[a-z_]+"' | grep -oE '"[a-z_]+"'
+    tr -s '\n ' ' ' <precheck/equivalence.cpp | grep -oE 'const char\* id = [^;]*;' | grep -oE '"[a-z_]+"'
     sed -n '/compile_finding(/,/^}/p' precheck/prepare.cpp | grep -oE 'return "[a-z_]+"' | grep -oE '"[a-z_]+"'
     grep -hoE '"[a-z_]+", Exit::' precheck/faults.cpp | grep -oE '"[a-z_]+"'
   } | tr -d '"' | grep -vx completed | sort -u >"$OLDPWD/source"
