@@ -144,7 +144,6 @@ PrecheckResult precheck(Gate& gate) {
   check_resources(gate.contract, *gate.candidate, baseline, result);
   if (gate.request.scope == Scope::static_only || result.identical_code) return result;
   PrecheckOptions options;
-  options.scope = gate.request.scope;
   options.seed = gate.seed;
   options.workload = gate.workload ? &*gate.workload : nullptr;
   options.session.device = gate.device;
@@ -218,7 +217,6 @@ void judge_static(Gate& gate, const StaticFigures& statics) {
   input.statics = statics;
   input.limits = gate.limits;
   input.scope = Scope::static_only;
-  input.has_baseline = gate.baseline.has_value();
   JudgeResult result = judge(input);
   gate.verdict.metrics = result.metrics;
   gate.verdict.findings.insert(gate.verdict.findings.end(), result.findings.begin(), result.findings.end());

@@ -21,8 +21,8 @@ struct Default {
   bool virtual_device;
 };
 
-// Margins: kernel time resolves 1 % in seconds; response and service p99 vary by 3-5 % a pair on an idle H200, so their
-// margin is wider (docs/metrics.md has the measurements).
+// Margins: kernel time resolves 1 % in seconds; response p99 varied by 16-25 % a pair on an H200, so its margin is wider
+// (docs/results/h200.md has the measurements).
 constexpr Default kDefaults[] = {
     {"kernel_time.p50", 0.05, 0, false}, {"kernel_time.p99", 0.05, 0, false},
     {"service.p99", 0.10, 0, false},   // closed arrivals

@@ -84,7 +84,6 @@ struct JudgeInput {
   std::vector<HealthRow> health;
   Scope scope = Scope::full;
   double alpha = 0.05 / 3;
-  bool has_baseline = true;
   bool virtual_device = false;  // its times are the host's: they are left out of the verdict
 };
 struct JudgeResult {

@@ -53,7 +53,6 @@ struct PrecheckResult {
 };
 
 struct PrecheckOptions {
-  Scope scope = Scope::full;
   uint64_t seed = 0;
   const Workload* workload = nullptr;  // its judged launches are compared too
   SessionOptions session;              // device, timeouts

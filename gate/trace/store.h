@@ -23,8 +23,6 @@
 
 namespace kgate {
 
-enum class ArmKind : uint8_t { baseline = 0, candidate = 1 };
-
 // What joins wire records to names: filled from the plan.
 struct ArmKernels {
   struct Kernel {
