@@ -71,7 +71,7 @@ std::optional<Failure> find_other_subscriber(const CuptiLibrary& cupti) {
   return {};
 }
 
-std::optional<Failure> set_up(const CuptiLibrary& cupti) {
+std::optional<Failure> set_up(const CuptiLibrary& cupti, const Collect& collect) {
   auto failed = [&](const std::string& call, CUptiResult result) {
     return Failure{call + ": " + cupti.describe(result), cupti.path,
                    "Run kgate doctor; tracing needs the driver's CUPTI support."};
@@ -89,12 +89,18 @@ std::optional<Failure> set_up(const CuptiLibrary& cupti) {
   }
   if (CUptiResult r = cupti.cuptiActivityRegisterCallbacks(on_request, on_complete))
     return failed("cuptiActivityRegisterCallbacks", r);
-  for (CUpti_ActivityKind kind :
-       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-        CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET})
-    if (CUptiResult r = cupti.cuptiActivityEnable(kind))
+  struct Wanted {
+    CUpti_ActivityKind kind;
+    bool wanted;
+  };
+  for (auto [kind, wanted] :
+       {Wanted{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, collect.kernels},
+        Wanted{CUPTI_ACTIVITY_KIND_DRIVER, collect.driver}, Wanted{CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, collect.sync},
+        Wanted{CUPTI_ACTIVITY_KIND_OVERHEAD, collect.overhead}, Wanted{CUPTI_ACTIVITY_KIND_MEMCPY, collect.memory},
+        Wanted{CUPTI_ACTIVITY_KIND_MEMSET, collect.memory}})
+    if (CUptiResult r = wanted ? cupti.cuptiActivityEnable(kind) : CUPTI_SUCCESS)
       return failed("cuptiActivityEnable(" + std::to_string(kind) + ")", r);
-  if (cupti.cuptiActivityEnableAllSyncRecords != nullptr)
+  if (collect.sync && cupti.cuptiActivityEnableAllSyncRecords != nullptr)
     if (CUptiResult r = cupti.cuptiActivityEnableAllSyncRecords(1))
       return failed("cuptiActivityEnableAllSyncRecords", r);
   return {};
@@ -180,7 +186,9 @@ void CuptiCollector::State::take(RecordWriter& writer, uint32_t round, const CUp
                              k.streamId,
                              k.contextId,
                              static_cast<uint32_t>(k.graphNodeId),
-                             static_cast<uint32_t>(k.graphNodeId >> 32)};
+                             static_cast<uint32_t>(k.graphNodeId >> 32),
+                             k.graphId,
+                             {k.clusterX, k.clusterY, k.clusterZ}};
       return put(wire::Kind::kernel, round, out);
     }
     case CUPTI_ACTIVITY_KIND_DRIVER: {
@@ -232,7 +240,7 @@ void CuptiCollector::State::flush(RecordWriter& writer, uint32_t round, uint32_t
 CuptiCollector::CuptiCollector(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CuptiCollector::~CuptiCollector() = default;
 
-Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string& library) {
+Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string& library, const Collect& collect) {
   auto cupti = trace::load_cupti(library);
   if (!cupti) return cupti.failure();
   if (auto other = find_other_subscriber(*cupti)) return *other;
@@ -248,7 +256,7 @@ Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string&
   state->buffers = buffers;
   state->health.library = cupti->path;
   state->health.cupti_version = cupti->version;
-  if (auto problem = set_up(*cupti)) return *problem;
+  if (auto problem = set_up(*cupti, collect)) return *problem;
   return std::unique_ptr<CuptiCollector>(new CuptiCollector(std::move(state)));
 }
 

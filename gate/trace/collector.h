@@ -26,11 +26,16 @@ struct CollectorHealth {
   uint64_t clock_half_width = 0;                         // the larger of the two brackets' half-widths, ns
 };
 
+// Which records are collected. A verdict needs all of them; fewer are for measuring what each of them costs.
+struct Collect {
+  bool kernels = true, driver = true, sync = true, memory = true, overhead = true;
+};
+
 class CuptiCollector {
  public:
   // `library`: path of libcupti, or of libkgate_vgpu.so. Call before cuInit. Throws nothing: no CUPTI is a Failure with
   // a hint.
-  static Result<std::unique_ptr<CuptiCollector>> start(const std::string& library);
+  static Result<std::unique_ptr<CuptiCollector>> start(const std::string& library, const Collect& collect = {});
   ~CuptiCollector();
 
   // Between rounds, after a context synchronize: hands over completed records, tagged with `round`.

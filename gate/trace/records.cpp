@@ -70,6 +70,23 @@ class Reader {
     return true;
   }
 
+  // Records whose numbers only bound or label others.
+  template <typename Record>
+  static bool take_plain(const RecordHead& head, const std::byte* from, std::vector<Record>* to) {
+    Record record;
+    if (!copy(head, from, &record)) return false;
+    to->push_back(record);
+    return true;
+  }
+
+  bool take_process(const RecordHead& head, const std::byte* from) {
+    ProcessRecord record;
+    if (!copy(head, from, &record) || (record.end != 0 && !sane(record.begin, record.end)) || record.begin >= kLatest)
+      return false;
+    out_->processes.push_back(record);
+    return true;
+  }
+
   bool take_round(const RecordHead& head, const std::byte* from) {
     RoundRecord record;
     if (!copy(head, from, &record) || !sane(record.begin, record.end) || head.round == kNoRound) return false;
@@ -138,6 +155,14 @@ class Reader {
         return take_name(head, from);
       case Kind::virtual_counters:
         return take_counters(head, from);
+      case Kind::graph:
+        return take_plain(head, from, &out_->graphs);
+      case Kind::module:
+        return take_plain(head, from, &out_->modules);
+      case Kind::process:
+        return take_process(head, from);
+      case Kind::collector:
+        return take_plain(head, from, &out_->collectors);
     }
     return false;
   }

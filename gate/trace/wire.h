@@ -13,7 +13,7 @@
 namespace kgate::wire {
 
 constexpr uint32_t kMagic = 0x6b677472;  // "kgtr"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 struct Header {
   uint32_t magic, version;
@@ -22,7 +22,22 @@ struct Header {
   std::atomic<uint64_t> lost_records;  // did not fit
 };
 
-enum class Kind : uint16_t { request = 1, launch, kernel, api, sync, memory, overhead, name, virtual_counters, round };
+enum class Kind : uint16_t {
+  request = 1,
+  launch,
+  kernel,
+  api,
+  sync,
+  memory,
+  overhead,
+  name,
+  virtual_counters,
+  round,
+  graph,  // from here on: of a traced application, written by the injection library
+  module,
+  process,
+  collector,
+};
 
 struct RecordHead {
   Kind kind;
@@ -88,6 +103,8 @@ struct KernelRecord {
   uint16_t registers, pad;
   uint32_t stream, context;
   uint32_t graph_node_lo, graph_node_hi;
+  uint32_t graph;       // CUPTI's id of the executable graph; 0: not launched by a graph
+  uint32_t cluster[3];  // 0: no cluster
 };
 
 // From CUPTI DRIVER.
@@ -124,6 +141,38 @@ struct NameRecord {
   uint32_t id, length;  // text follows, padded to 8 bytes; at most 4096 bytes
 };
 
+// A CUDA graph as it was instantiated: what each launch of it must bring.
+struct GraphRecord {
+  RecordHead head;
+  uint64_t time;
+  uint32_t graph;                             // KernelRecord.graph
+  uint32_t kernels, copies, memsets, others;  // nodes, child graphs included
+  uint32_t open;                              // 1: conditional or device-launched nodes, so that no number is expected
+};
+
+// A module as the driver loaded it.
+struct ModuleRecord {
+  RecordHead head;
+  uint64_t time, bytes;  // of the image
+  uint32_t module;
+  uint32_t image;  // the image lies in MODULE-<image>.cubin beside the records; 0xffffffff: not kept
+};
+
+// The process that wrote the stream. end 0: it did not come to its end in order.
+struct ProcessRecord {
+  RecordHead head;
+  uint64_t begin, end;
+  uint32_t process, parent;
+};
+
+// What a worker says in its last message and an application here: CollectorHealth.
+struct CollectorRecord {
+  RecordHead head;
+  uint64_t cupti_version, dropped, forced, invalid_times, unknown_records, buffers_exhausted;
+  int64_t clock_offset_begin, clock_offset_end;
+  uint64_t clock_half_width;
+};
+
 // The head of a record of fixed size.
 template <typename Record>
 constexpr RecordHead head(Kind kind, uint32_t round) {
@@ -134,6 +183,8 @@ constexpr RecordHead head(Kind kind, uint32_t round) {
 constexpr size_t kMaxNameBytes = 4096;
 
 static_assert(sizeof(RecordHead) == 8 && sizeof(LaunchRecord) % 8 == 0 && sizeof(RequestRecord) % 8 == 0);
-static_assert(sizeof(KernelRecord) % 8 == 0 && sizeof(VirtualCountersRecord) % 8 == 0 && sizeof(NameRecord) % 8 == 0);
+static_assert(sizeof(GraphRecord) % 8 == 0 && sizeof(ModuleRecord) % 8 == 0 && sizeof(ProcessRecord) % 8 == 0);
+static_assert(sizeof(CollectorRecord) % 8 == 0 && sizeof(KernelRecord) % 8 == 0 &&
+              sizeof(VirtualCountersRecord) % 8 == 0 && sizeof(NameRecord) % 8 == 0);
 
 }  // namespace kgate::wire
