@@ -5,11 +5,11 @@
 #include <linux/types.h>
 #endif
 
-enum { KGATE_PROBE_API = 0, KGATE_PROBE_OFF_CPU = 1 };
-enum { KGATE_MAX_SYMBOLS = 64 };
+enum { KGATE_PROBE_API = 0, KGATE_PROBE_OFF_CPU = 1, KGATE_PROBE_FORK = 2 };
+enum { KGATE_MAX_SYMBOLS = 512 };
 
 // Per-CPU counters: what the ring buffer had no room for, by kind, and returns whose entry was not seen.
-enum { KGATE_LOST_API = 0, KGATE_LOST_SCHED = 1, KGATE_UNMATCHED_RETURN = 2, KGATE_COUNTERS = 3 };
+enum { KGATE_LOST_API = 0, KGATE_LOST_SCHED = 1, KGATE_LOST_FORK = 2, KGATE_UNMATCHED_RETURN = 3, KGATE_COUNTERS = 4 };
 
 // Times are bpf_ktime_get_ns: CLOCK_MONOTONIC.
 struct kgate_host_event {

@@ -187,7 +187,10 @@ bool Session::attach_probes() {
         "cannot find the driver library that the worker loaded ('" + options_.device.library + "')";
     return true;
   }
-  auto probes = HostProbes::attach(process_->child->pid(), path.string());
+  using Use = ProbeSymbol::Use;
+  ProbeOptions options;
+  options.uses = {Use::launch, Use::graph_launch, Use::sync};  // what the worker does while it is measured
+  auto probes = HostProbes::attach(process_->child->pid(), path.string(), options);
   if (probes)
     probes_ = std::move(*probes);
   else
@@ -219,7 +222,8 @@ bool Session::check_canary() {
     for (const HostEvent& e : outcome_.host_events) {
       if (e.kind != HostEventKind::api || e.symbol >= symbols.size()) continue;
       if (static_cast<double>(e.begin) < begin || static_cast<double>(e.end) > finish) continue;
-      ++(symbols[e.symbol].use == ProbeSymbol::Use::launch ? launches : syncs);
+      launches += symbols[e.symbol].use == ProbeSymbol::Use::launch;
+      syncs += symbols[e.symbol].use == ProbeSymbol::Use::sync;
     }
     outcome_.canary_ok = launches == 1 && syncs == 1 && probes_->hits(ProbeSymbol::Use::launch) == 1;
     if (outcome_.canary_ok || Clock::now() >= deadline || interrupted()) return true;

@@ -217,25 +217,28 @@ int BpfProgram::State::on_event(void* state, void* data, size_t size) {
 BpfProgram::BpfProgram(std::unique_ptr<State> state) : state_(std::move(state)) {}
 BpfProgram::~BpfProgram() = default;
 
-Result<std::unique_ptr<BpfProgram>> BpfProgram::attach(int pid, const std::string& binary,
-                                                       const std::vector<ProbeSymbol>& symbols, Mode mode) {
+Result<std::unique_ptr<BpfProgram>> BpfProgram::attach_one(int pid, const std::string& binary,
+                                                           const std::vector<ProbeSymbol>& symbols, Mode mode,
+                                                           bool scheduler) {
   if (symbols.size() > KGATE_MAX_SYMBOLS) return Failure{"more symbols than the probes can count", binary, {}};
   libbpf_set_print(keep_complaint);
   auto state = std::make_unique<State>();
   state->mode = mode;
   if (auto problem = state->load()) return *problem;
   if (auto problem = state->configure(pid)) return *problem;
-  if (auto problem = state->attach_scheduler()) return *problem;
+  if (auto problem = scheduler ? state->attach_scheduler() : std::nullopt) return *problem;
   if (auto problem = state->attach_calls(pid, binary, symbols)) return *problem;
   return std::unique_ptr<BpfProgram>(new BpfProgram(std::move(state)));
 }
 
 // What is missing for the best way is what is worth telling, unless rights are the problem everywhere.
 Result<std::unique_ptr<BpfProgram>> BpfProgram::attach(int pid, const std::string& binary,
-                                                       const std::vector<ProbeSymbol>& symbols) {
+                                                       const std::vector<ProbeSymbol>& symbols, Mode wanted,
+                                                       bool scheduler) {
   std::optional<Failure> first;
   for (Mode mode : {Mode::session, Mode::multi, Mode::perf}) {
-    auto attached = attach(pid, binary, symbols, mode);
+    if (wanted != Mode::automatic && wanted != mode) continue;
+    auto attached = attach_one(pid, binary, symbols, mode, scheduler);
     if (attached) return attached;
     if (!first || attached.failure().hint == kRightsHint) first = attached.failure();
   }
@@ -258,7 +261,7 @@ const char* attach_name(BpfProgram::Mode mode) {
       return "uprobe_multi session";
     case BpfProgram::Mode::multi:
       return "uprobe_multi";
-    case BpfProgram::Mode::perf:
+    default:
       break;
   }
   return "perf uprobe";

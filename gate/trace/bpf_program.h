@@ -20,17 +20,15 @@ namespace kgate::trace {
 
 class BpfProgram {
  public:
-  enum class Mode { session, multi, perf };
+  using Mode = ProbeMode;
 
   // Probes `symbols` (single-step ones are left out; the index is the cookie) of `binary` in process `pid`.
   static Result<std::unique_ptr<BpfProgram>> attach(int pid, const std::string& binary,
-                                                    const std::vector<ProbeSymbol>& symbols);
-  // One way only: for tests and for doctor.
-  static Result<std::unique_ptr<BpfProgram>> attach(int pid, const std::string& binary,
-                                                    const std::vector<ProbeSymbol>& symbols, Mode mode);
+                                                    const std::vector<ProbeSymbol>& symbols,
+                                                    Mode mode = Mode::automatic, bool scheduler = true);
   ~BpfProgram();
 
-  Mode mode() const;
+  Mode mode() const;  // never automatic
   // Empties the ring buffer into `events`; not from two threads at once.
   void drain(std::vector<HostEvent>* events);
   uint64_t hits(uint32_t symbol) const;
@@ -38,6 +36,9 @@ class BpfProgram {
 
  private:
   struct State;
+  static Result<std::unique_ptr<BpfProgram>> attach_one(int pid, const std::string& binary,
+                                                        const std::vector<ProbeSymbol>& symbols, Mode mode,
+                                                        bool scheduler);
   explicit BpfProgram(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -314,22 +314,23 @@ void Ingest::write_device_calls(const Block& block) {
 
 void Ingest::write_host_events(const Block& block) {
   for (const HostEvent& event : block.host_events) {
-    // A span belongs to the round that holds its middle: the spans of tier T2 reach a little past their round at both ends.
+    // A span belongs to the round that holds its middle: the spans of tier T2 reach a little past their round at both
+    // ends.
     bool span = event.kind == HostEventKind::off_cpu && event.end > event.begin;
     Place place = place_of(block, span ? event.begin + (event.end - event.begin) / 2 : event.begin);
     if (event.kind == HostEventKind::off_cpu) {
       statements_->off_cpu.run(place.round, place.arm, event.thread, event.begin, event.end, event.state,
                                event.run_queue_ns);
-    } else if (event.symbol < block.symbols.size()) {
+    } else if (event.kind == HostEventKind::api && event.symbol < block.symbols.size()) {
       const ProbeSymbol& symbol = block.symbols[event.symbol];
-      statements_->host_call.run(place.round, place.arm, event.thread, symbol.name,
-                                 symbol.use == ProbeSymbol::Use::launch ? "launch" : "sync", event.begin, event.end);
+      statements_->host_call.run(place.round, place.arm, event.thread, symbol.name, use_name(symbol.use), event.begin,
+                                 event.end);
     }
   }
   static constexpr const char* kCosts[] = {"emulated", "emulated_after_endbr", "single_step"};
   for (const ProbeSymbol& symbol : block.symbols)
-    statements_->probe.run(symbol.name, symbol.use == ProbeSymbol::Use::launch ? "launch" : "sync",
-                           kCosts[static_cast<int>(symbol.cost)], symbol.file_offset, symbol.hits);
+    statements_->probe.run(symbol.name, use_name(symbol.use), kCosts[static_cast<int>(symbol.cost)], symbol.file_offset,
+                           symbol.hits);
 }
 
 void Ingest::finish() {

@@ -81,9 +81,10 @@ void Ingest::judge_probes(const Block& block) {
     uint32_t at = block.timeline.round_at(event.begin);
     if (at == kNoIndex) continue;
     uint32_t round = block.records.rounds[at].head.round;
-    if (block.symbols[event.symbol].use == ProbeSymbol::Use::launch)
+    ProbeSymbol::Use use = block.symbols[event.symbol].use;
+    if (use == ProbeSymbol::Use::launch || use == ProbeSymbol::Use::graph_launch)
       ++surplus[round];
-    else
+    else if (use == ProbeSymbol::Use::sync)
       last_sync[round] = std::max(last_sync[round], event.end);
   }
   for (size_t i = 0; i < block.records.launches.size(); ++i) {

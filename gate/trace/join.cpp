@@ -109,8 +109,9 @@ Join join_records(const Records& records, const std::vector<HostEvent>& host_eve
   calls.clear();
   for (uint32_t i = 0; i < host_events.size(); ++i) {
     const HostEvent& event = host_events[i];
-    if (event.kind == HostEventKind::api && event.symbol < symbols.size() &&
-        symbols[event.symbol].use == ProbeSymbol::Use::launch)
+    if (event.kind != HostEventKind::api || event.symbol >= symbols.size()) continue;
+    ProbeSymbol::Use use = symbols[event.symbol].use;
+    if (use == ProbeSymbol::Use::launch || use == ProbeSymbol::Use::graph_launch)
       calls.push_back({event.thread, i, event.begin, event.end});
   }
   match_by_time(std::move(launches), std::move(calls),

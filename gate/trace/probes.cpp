@@ -60,6 +60,13 @@ std::optional<Failure> unfit(const std::string& library, const std::vector<Probe
 
 }  // namespace
 
+const char* use_name(ProbeSymbol::Use use) {
+  static constexpr const char* kNames[] = {"launch", "graph_launch", "sync", "event", "copy",
+                                           "memset", "alloc",        "free", "module"};
+  static_assert(std::size(kNames) == kProbeUses);
+  return kNames[static_cast<size_t>(use)];
+}
+
 HostProbes::HostProbes(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 HostProbes::~HostProbes() {
@@ -67,15 +74,19 @@ HostProbes::~HostProbes() {
   if (state_->reader.joinable()) state_->reader.join();
 }
 
-Result<std::unique_ptr<HostProbes>> HostProbes::attach(int pid, const std::string& driver_library) {
+Result<std::unique_ptr<HostProbes>> HostProbes::attach(int pid, const std::string& driver_library,
+                                                       const ProbeOptions& options) {
   if (pid <= 0 || (::kill(pid, 0) != 0 && errno == ESRCH))
     return Failure{"no process " + std::to_string(pid), "eBPF", {}};
   auto file = trace::library_file(pid, driver_library);
   if (!file) return file.failure();
-  auto symbols = trace::find_probe_symbols(*file, trace::driver_entry_points());
+  std::vector<trace::WantedSymbol> wanted;
+  for (const trace::WantedSymbol& symbol : trace::driver_entry_points())
+    if (options.uses.contains(symbol.use)) wanted.push_back(symbol);
+  auto symbols = trace::find_probe_symbols(*file, wanted);
   if (!symbols) return symbols.failure();
   if (auto problem = unfit(*file, *symbols)) return *problem;
-  auto program = BpfProgram::attach(pid, *file, *symbols);
+  auto program = BpfProgram::attach(pid, *file, *symbols, options.mode, options.scheduler);
   if (!program) return program.failure();
   auto state = std::make_unique<State>();
   state->symbols = std::move(*symbols);
@@ -109,6 +120,7 @@ ProbeHealth HostProbes::health() const {
   health.attach = trace::attach_name(state_->program->mode());
   health.lost_api = state_->program->counter(KGATE_LOST_API);
   health.lost_sched = state_->program->counter(KGATE_LOST_SCHED);
+  health.lost_fork = state_->program->counter(KGATE_LOST_FORK);
   health.unmatched_returns = state_->program->counter(KGATE_UNMATCHED_RETURN);
   utsname name{};
   if (::uname(&name) == 0) health.kernel_release = name.release;

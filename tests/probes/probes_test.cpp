@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "probes/host_event.h"
 #include "trace/bpf_program.h"
 #include "trace/probe_symbols.h"
 
@@ -111,14 +112,14 @@ TEST_P(Modes, every_call_is_hit_once_and_has_a_begin_and_an_end) {
   EXPECT_EQ(seen["cuEventSynchronize"], 0u);
   for (uint32_t i = 0; i < symbols->size(); ++i)
     EXPECT_EQ((*program)->hits(i), seen[symbols->at(i).name]) << symbols->at(i).name;
-  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ((*program)->counter(i), 0u);
+  for (uint32_t i = 0; i < KGATE_COUNTERS; ++i) EXPECT_EQ((*program)->counter(i), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Modes,
-                         ::testing::Values(BpfProgram::Mode::session, BpfProgram::Mode::multi, BpfProgram::Mode::perf),
-                         [](const auto& info) {
-                           return std::string(std::array{"session", "multi", "perf"}[static_cast<size_t>(info.param)]);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, Modes, ::testing::Values(BpfProgram::Mode::session, BpfProgram::Mode::multi, BpfProgram::Mode::perf),
+    [](const auto& info) {
+      return std::string(std::array{"automatic", "session", "multi", "perf"}[static_cast<size_t>(info.param)]);
+    });
 
 TEST(Probes, every_thread_of_the_process_is_seen_and_no_other_process) {
   NEED_EBPF();
