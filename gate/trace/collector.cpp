@@ -203,12 +203,12 @@ void CuptiCollector::State::take(RecordWriter& writer, uint32_t round, const CUp
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
-      wire::MemoryRecord out{{}, m.start, m.end, m.bytes, m.correlationId, m.streamId, m.copyKind, 0};
+      wire::MemoryRecord out{{}, m.start, m.end, m.bytes, m.correlationId, m.streamId, m.copyKind, m.contextId};
       return put(wire::Kind::memory, round, out);
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-      wire::MemoryRecord out{{}, m.start, m.end, m.bytes, m.correlationId, m.streamId, 0xffffffff, 0};
+      wire::MemoryRecord out{{}, m.start, m.end, m.bytes, m.correlationId, m.streamId, 0xffffffff, m.contextId};
       return put(wire::Kind::memory, round, out);
     }
     case CUPTI_ACTIVITY_KIND_OVERHEAD: {

@@ -126,7 +126,8 @@ struct MemoryRecord {
   RecordHead head;
   uint64_t start, end, bytes;
   uint32_t correlation, stream;
-  uint32_t copy_kind, pad;  // CUPTI's copy kind; 0xffffffff for memset
+  uint32_t copy_kind;  // CUPTI's; 0xffffffff for memset
+  uint32_t context;
 };
 
 // From CUPTI OVERHEAD.
