@@ -74,6 +74,11 @@ Result<std::monostate> validate_plan(const ReplayPlan& plan, const Workload& wor
     if (!labels.insert(arm.label).second) return bad("two arms are called '" + arm.label + "'");
   }
   if (auto what = check_rounds(plan); !what.empty()) return bad(what);
+  if (plan.mode == ReplayMode::counters && (plan.counter_launches.empty() || plan.counter_repeats == 0))
+    return bad("a counters plan samples no launch");
+  for (uint32_t launch : plan.counter_launches)
+    if (launch >= workload.launches.size())
+      return bad("samples launch " + std::to_string(launch) + ", which the workload does not have");
   for (uint32_t buffer : plan.readback)
     if (buffer >= workload.buffers.size())
       return bad("readback of buffer " + std::to_string(buffer) + ", which the workload does not have");

@@ -15,7 +15,9 @@
 
 namespace kgate {
 
-enum class ReplayMode { numeric, timing };
+// timing: on threads, at their times. numeric: one call after the other, buffers read back. counters: like numeric,
+// with hardware counters around the sampled launches.
+enum class ReplayMode { numeric, timing, counters };
 
 // One side of the comparison: the workload with some launches replaced.
 struct Arm {
@@ -46,6 +48,9 @@ struct ReplayPlan {
   bool trace = true;               // false: the bare pass
   bool honour_arrivals = true;     // false: requests follow at once (the virtual GPU)
   std::vector<uint32_t> judged;    // workload launch indices that are judged
+  // counters: of which launches (the first of each in a round); pair / counter_repeats is the counter set of a round
+  std::vector<uint32_t> counter_launches;
+  uint32_t counter_repeats = 0;
 };
 
 // Directory layout: plan.json and one file a module image. Throws Error{internal} on a full disk.

@@ -18,8 +18,23 @@ using worker::JsonFields;
 
 namespace {
 
-constexpr int kPlanVersion = 1;
+constexpr int kPlanVersion = 2;
 constexpr size_t kMaxText = 65536, kMaxItems = 1 << 20, kMaxImage = size_t{512} << 20, kMaxPlan = size_t{512} << 20;
+
+constexpr std::pair<ReplayMode, const char*> kModes[] = {
+    {ReplayMode::numeric, "numeric"}, {ReplayMode::timing, "timing"}, {ReplayMode::counters, "counters"}};
+
+const char* mode_name(ReplayMode mode) {
+  for (auto [value, name] : kModes)
+    if (value == mode) return name;
+  return "";
+}
+
+ReplayMode read_mode(const std::string& text) {
+  for (auto [value, name] : kModes)
+    if (text == name) return value;
+  throw BadField("unknown mode '" + sanitize(text, 40) + "'");
+}
 
 std::string to_hex(const std::vector<std::byte>& bytes) {
   static constexpr char digits[] = "0123456789abcdef";
@@ -172,7 +187,7 @@ ReplayPlan read_fields(const json& value, const std::filesystem::path& directory
   if (auto version = fields.count("kgate_plan"); version != kPlanVersion)
     throw BadField("plan version " + std::to_string(version) + ", this kgate reads " + std::to_string(kPlanVersion));
   ReplayPlan plan;
-  plan.mode = fields.flag("numeric") ? ReplayMode::numeric : ReplayMode::timing;
+  plan.mode = read_mode(fields.text("mode", 16));
   plan.workload = fields.text("workload", 4096);
   for (const json& arm : fields.array("arms", 64)) plan.arms.push_back(read_arm(arm, plan.arms.size(), directory));
   for (const json& item : fields.array("rounds", kMaxItems)) {
@@ -188,6 +203,8 @@ ReplayPlan read_fields(const json& value, const std::filesystem::path& directory
   plan.trace = fields.flag("trace");
   plan.honour_arrivals = fields.flag("honour_arrivals");
   plan.judged = read_indices(fields, "judged");
+  plan.counter_launches = read_indices(fields, "counter_launches");
+  plan.counter_repeats = fields.index("counter_repeats");
   fields.finish();
   return plan;
 }
@@ -199,7 +216,7 @@ void write_plan(const ReplayPlan& plan, const std::filesystem::path& directory) 
   for (size_t i = 0; i < plan.arms.size(); ++i) arms.push_back(write_arm(plan.arms[i], i, directory));
   for (const auto& r : plan.rounds) rounds.push_back({{"arm", r.arm}, {"pair", r.pair}, {"round", r.round}});
   json value = {{"kgate_plan", kPlanVersion},
-                {"numeric", plan.mode == ReplayMode::numeric},
+                {"mode", mode_name(plan.mode)},
                 {"workload", std::filesystem::absolute(plan.workload).string()},
                 {"arms", arms},
                 {"rounds", rounds},
@@ -210,7 +227,9 @@ void write_plan(const ReplayPlan& plan, const std::filesystem::path& directory) 
                 {"readback", plan.readback},
                 {"trace", plan.trace},
                 {"honour_arrivals", plan.honour_arrivals},
-                {"judged", plan.judged}};
+                {"judged", plan.judged},
+                {"counter_launches", plan.counter_launches},
+                {"counter_repeats", plan.counter_repeats}};
   write_or_throw(directory / "plan.json", value.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 

@@ -165,8 +165,11 @@ bool Session::start() {
   hello.type = Type::hello;
   hello.hello = {options_.device.library, options_.device.ordinal, folder_.path().string(),
                  sizes.record_bytes,      sizes.readback_bytes,    {}};
-  if (plan_.trace && options_.collect_cupti) hello.hello.cupti = is_virtual ? options_.device.library : find_cupti();
-  collecting_ = !hello.hello.cupti.empty();
+  bool counters = plan_.mode == ReplayMode::counters;
+  if (counters || (plan_.trace && options_.collect_cupti))
+    hello.hello.cupti = !options_.cupti.empty() ? options_.cupti : is_virtual ? options_.device.library : find_cupti();
+  hello.hello.collect = options_.collect;
+  collecting_ = !counters && !hello.hello.cupti.empty();
   channel_->send(hello);
   Message ready;
   if (!await(Type::ready, options_.start_timeout, "before it was ready", &ready)) return false;

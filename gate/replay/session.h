@@ -41,6 +41,8 @@ struct SessionOptions {
   gpu::DeviceChoice device;
   bool attach_probes = true;
   bool collect_cupti = true;
+  std::string cupti;  // instead of the library that fits the device
+  Collect collect;    // fewer records are no evidence: only for measuring what tracing costs
   std::chrono::milliseconds start_timeout{60'000}, round_timeout{60'000};
   std::function<void(uint32_t rounds_done)> on_progress;
 };

@@ -44,7 +44,7 @@ uint64_t passes(const Span& span, size_t requests, size_t r) {
 }  // namespace
 
 Span round_span(const ReplayPlan& plan, const Workload& workload) {
-  if (plan.mode == ReplayMode::numeric) return {0, workload.requests.size()};
+  if (plan.mode != ReplayMode::timing) return {0, workload.requests.size()};
   return {plan.warmup_requests, uint64_t{plan.warmup_requests} + plan.measured_requests};
 }
 
@@ -75,7 +75,7 @@ uint64_t record_bytes(const ReplayPlan& plan, const Workload& workload, bool is_
     for (size_t r = 0; r < workload.requests.size(); ++r) {
       Counts counts = count(workload, workload.requests[r], arm);
       uint64_t once = sizeof(wire::RequestRecord) + counts.launches * (is_virtual ? kPerVirtualLaunch : kPerLaunch) +
-                      (plan.trace ? (counts.calls + (plan.mode == ReplayMode::numeric)) * kPerDriverCall : 0);
+                      (plan.trace ? (counts.calls + (plan.mode != ReplayMode::timing)) * kPerDriverCall : 0);
       bytes += passes(span, workload.requests.size(), r) * once;
     }
     by_arm.push_back(bytes);
@@ -87,7 +87,7 @@ uint64_t record_bytes(const ReplayPlan& plan, const Workload& workload, bool is_
 }
 
 uint64_t planned_round_ns(const ReplayPlan& plan, const Workload& workload) {
-  if (!plan.honour_arrivals || plan.mode == ReplayMode::numeric || workload.requests.empty()) return 0;
+  if (!plan.honour_arrivals || plan.mode != ReplayMode::timing || workload.requests.empty()) return 0;
   Span span = round_span(plan, workload);
   uint64_t gaps = 0, last_arrival = 0;
   for (size_t r = 0; r < workload.requests.size(); ++r) {

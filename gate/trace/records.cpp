@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "support/text.h"
+#include "trace/counter_sets.h"
 
 namespace kgate::trace {
 
@@ -87,6 +88,13 @@ class Reader {
     return true;
   }
 
+  bool take_hardware(const RecordHead& head, const std::byte* from) {
+    HardwareCountersRecord record;
+    if (!copy(head, from, &record) || record.set >= kCounterSets || record.count > kMaxCountersPerSet) return false;
+    out_->hardware.push_back(record);
+    return true;
+  }
+
   bool take_round(const RecordHead& head, const std::byte* from) {
     RoundRecord record;
     if (!copy(head, from, &record) || !sane(record.begin, record.end) || head.round == kNoRound) return false;
@@ -163,6 +171,8 @@ class Reader {
         return take_process(head, from);
       case Kind::collector:
         return take_plain(head, from, &out_->collectors);
+      case Kind::hardware_counters:
+        return take_hardware(head, from);
     }
     return false;
   }

@@ -29,6 +29,7 @@ struct Records {
   std::vector<wire::ModuleRecord> modules;
   std::vector<wire::ProcessRecord> processes;
   std::vector<wire::CollectorRecord> collectors;
+  std::vector<wire::HardwareCountersRecord> hardware;
   std::unordered_map<uint32_t, std::string> names;  // printable
   uint64_t lost = 0;                                // the writer's own count
   uint64_t bad = 0;            // records that make no sense; a length that makes none ends the stream

@@ -37,6 +37,7 @@ enum class Kind : uint16_t {
   module,
   process,
   collector,
+  hardware_counters,  // of the counters pass
 };
 
 struct RecordHead {
@@ -174,6 +175,17 @@ struct CollectorRecord {
   uint64_t clock_half_width;
 };
 
+// What the range profiler counted for one launch: the values of one set (trace/counter_sets.h) in one execution. A set
+// that this chip cannot collect has a NameRecord with the id kRefusedSet + set instead, which says why.
+struct HardwareCountersRecord {
+  RecordHead head;
+  uint32_t launch;  // workload launch index
+  uint16_t item, set;
+  uint32_t count, pad;
+  double values[4];
+};
+constexpr uint32_t kRefusedSet = 0xffff0000;
+
 // The head of a record of fixed size.
 template <typename Record>
 constexpr RecordHead head(Kind kind, uint32_t round) {
@@ -185,7 +197,7 @@ constexpr size_t kMaxNameBytes = 4096;
 
 static_assert(sizeof(RecordHead) == 8 && sizeof(LaunchRecord) % 8 == 0 && sizeof(RequestRecord) % 8 == 0);
 static_assert(sizeof(GraphRecord) % 8 == 0 && sizeof(ModuleRecord) % 8 == 0 && sizeof(ProcessRecord) % 8 == 0);
-static_assert(sizeof(CollectorRecord) % 8 == 0 && sizeof(KernelRecord) % 8 == 0 &&
+static_assert(sizeof(HardwareCountersRecord) % 8 == 0 && sizeof(CollectorRecord) % 8 == 0 && sizeof(KernelRecord) % 8 == 0 &&
               sizeof(VirtualCountersRecord) % 8 == 0 && sizeof(NameRecord) % 8 == 0);
 
 }  // namespace kgate::wire

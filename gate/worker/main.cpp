@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "worker/canary.h"
+#include "worker/counters.h"
 #include "worker/engine.h"
 #include "worker/protocol.h"
 #include "workload/kgw.h"
@@ -75,8 +76,9 @@ void read_inputs(Worker& worker) {
 
 // Device-side collection starts before the driver is initialised: what comes earlier is not seen.
 void initialise(Worker& worker) {
-  if (!worker.hello.cupti.empty())
-    worker.collector = CuptiCollector::start(worker.hello.cupti).value_or_throw(Exit::environment);
+  if (!worker.hello.cupti.empty() && worker.plan.mode != ReplayMode::counters)
+    worker.collector =
+        CuptiCollector::start(worker.hello.cupti, worker.hello.collect).value_or_throw(Exit::environment);
   worker.driver->initialise(worker.hello.ordinal, worker.workload.blocking_sync);
   Message device;
   device.type = Message::Type::device;
@@ -112,7 +114,18 @@ void replay(Worker& worker) {
     send_numbers(worker, Message::Type::progress, std::move(numbers));
   };
   worker.position = {.stage = "launch"};
-  worker.plan.mode == ReplayMode::numeric ? run_numeric(shared, arms, output) : run_timing(shared, arms, output);
+  switch (worker.plan.mode) {
+    case ReplayMode::numeric:
+      run_numeric(shared, arms, output);
+      break;
+    case ReplayMode::timing:
+      run_timing(shared, arms, output);
+      break;
+    case ReplayMode::counters:
+      worker.position = {.stage = "counters"};
+      run_counters(shared, arms, output, worker.hello.cupti);
+      break;
+  }
   worker.driver->synchronize_context();
 }
 

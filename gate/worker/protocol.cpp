@@ -33,7 +33,21 @@ json write_hello(const Hello& h) {
           {"plan", h.plan},
           {"record_bytes", h.record_bytes},
           {"readback_bytes", h.readback_bytes},
-          {"cupti", h.cupti}};
+          {"cupti", h.cupti},
+          {"collect",
+           {{"kernels", h.collect.kernels},
+            {"driver", h.collect.driver},
+            {"sync", h.collect.sync},
+            {"memory", h.collect.memory},
+            {"overhead", h.collect.overhead}}}};
+}
+
+Collect read_collect(const json& value) {
+  JsonFields fields(value, "collect");
+  Collect collect{fields.flag("kernels"), fields.flag("driver"), fields.flag("sync"), fields.flag("memory"),
+                  fields.flag("overhead")};
+  fields.finish();
+  return collect;
 }
 
 void require_version(JsonFields& fields) {
@@ -50,7 +64,8 @@ Hello read_hello(JsonFields& fields) {
           .plan = fields.text("plan", kMaxPath),
           .record_bytes = fields.count("record_bytes"),
           .readback_bytes = fields.count("readback_bytes"),
-          .cupti = fields.text("cupti", kMaxPath)};
+          .cupti = fields.text("cupti", kMaxPath),
+          .collect = read_collect(fields.object("collect"))};
 }
 
 json write_device(const gpu::DeviceProperties& d) {

@@ -2,16 +2,15 @@
 // untrusted once a kernel has run: kgate parses defensively, and anything that is not a known event in a legal order is
 // a finding ("garbage on the channel").
 //
-//   kgate → worker   hello {version, library, ordinal, plan, record_bytes, readback_bytes, cupti}
+//   kgate → worker   hello {version, library, ordinal, plan, record_bytes, readback_bytes, cupti, collect}
 //   worker → kgate   ready {version, pid}         driver library loaded, nothing initialised: probes attach now
 //   kgate → worker   start {}
 //   worker → kgate   device {...}
 //   worker → kgate   loaded {arm label: ns, ...}
-//   worker → kgate   canary {launches, syncs, begin, end}  made between begin and end (CLOCK_MONOTONIC ns), nothing else
-//   kgate → worker   go {}
-//   worker → kgate   progress {round, request?}   one a round; numeric: one a request as well, before its round's
-//   worker → kgate   done {collected, health}     the end
-//   worker → kgate   fault {stage, arm, request, launch, code, name, detail, kind, line, statement}  any time; then done
+//   worker → kgate   canary {launches, syncs, begin, end}  made between begin and end (CLOCK_MONOTONIC ns), nothing
+//   else kgate → worker   go {} worker → kgate   progress {round, request?}   one a round; numeric: one a request as
+//   well, before its round's worker → kgate   done {collected, health}     the end worker → kgate   fault {stage, arm,
+//   request, launch, code, name, detail, kind, line, statement}  any time; then done
 //
 // Descriptors in the worker: 3 control socket, 4 record memfd, 5 readback memfd (numeric).
 #pragma once
@@ -38,6 +37,7 @@ struct Hello {
   std::string plan;  // directory of write_plan()
   uint64_t record_bytes = 0, readback_bytes = 0;
   std::string cupti;  // path; empty: no device-side collection
+  Collect collect{};  // which records
 };
 
 struct FaultEvent {

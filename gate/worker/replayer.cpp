@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "worker/clock.h"
+#include "worker/counters.h"
 
 namespace kgate::worker {
 
@@ -43,7 +44,7 @@ Replayer::Replayer(Shared& shared, uint32_t thread)
       stage_(stage_bytes(shared.plan, shared.workload, thread, shared.driver.is_virtual())) {
   uint64_t largest = 0;
   for (uint32_t r = 0; r < shared.workload.requests.size(); ++r)
-    if (shared.workload.requests[r].thread == thread || shared.plan.mode == ReplayMode::numeric) requests_.push_back(r);
+    if (shared.workload.requests[r].thread == thread || shared.plan.mode != ReplayMode::timing) requests_.push_back(r);
   for (const Call& call : shared.workload.calls)
     if (call.kind == CallKind::download) largest = std::max(largest, call.bytes);
   scratch_.assign(largest, std::byte{0});
@@ -164,10 +165,12 @@ void Replayer::launch(uint32_t c, uint16_t item, const wire::RequestRecord& reco
 
   std::unique_lock<std::mutex> counting;
   if (is_virtual_) counting = std::unique_lock(shared_.counting);
+  bool sampled = shared_.sampler != nullptr && shared_.sampler->before(call.launch, item);
   wire::LaunchRecord out{};
   out.begin = now_ns();
   shared_.driver.launch(launch, ready.params);
   out.end = now_ns();
+  if (sampled) shared_.sampler->after();
   ++launched_;
   last_launch_ = call.launch;
   out.head = wire::head<wire::LaunchRecord>(wire::Kind::launch, start_->round);

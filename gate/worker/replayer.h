@@ -22,6 +22,8 @@
 
 namespace kgate::worker {
 
+class CounterSampler;
+
 // What the threads of a worker share. Streams and events are made once and used by both arms.
 struct Shared {
   Shared(gpu::Driver& driver, const Workload& workload, const ReplayPlan& plan, DeviceBuffers& buffers);
@@ -32,8 +34,9 @@ struct Shared {
   DeviceBuffers& buffers;
   std::vector<gpu::CUstream> streams;
   std::vector<gpu::CUevent> events;
-  std::mutex counting;            // virtual GPU only: a launch and the reading of its counts are one step
-  std::atomic<bool> stop{false};  // some thread has failed
+  std::mutex counting;                // virtual GPU only: a launch and the reading of its counts are one step
+  std::atomic<bool> stop{false};      // some thread has failed
+  CounterSampler* sampler = nullptr;  // counters mode
 
   // Calls that another call waits for: how often each has returned in this round, and when last.
   struct Returned {
