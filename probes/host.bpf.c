@@ -1,5 +1,5 @@
-// The host side of a trace: entry and return of the driver's launch and synchronisation calls, and the time that the
-// watched process's threads spend off the CPU.
+// The host side of a trace: entry and return of the driver's calls, the time that the watched process's threads spend
+// off the CPU, and the processes that it forks, which are not watched.
 //
 // Everything goes through one ring buffer; what does not fit is counted, because a reservation that fails is silent.
 // Events are submitted without a wake-up: the reader polls, so that no wake-up is charged to the thread that is
@@ -13,6 +13,7 @@
 #include <linux/bpf.h>
 #include <stdbool.h>
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 // clang-format on
@@ -36,7 +37,7 @@ struct {
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, KGATE_MAX_SYMBOLS);
+  __uint(max_entries, KGATE_HIT_COUNTERS);
   __type(key, __u32);
   __type(value, __u64);
 } hits SEC(".maps");
@@ -51,6 +52,7 @@ struct {
 // Of prev_state: what the thread waits for (1 interruptible, 2 not, ...) without the flags above; a dead one never
 // comes back.
 enum { kTaskStates = 0xff, kTaskDead = 0x80 };
+enum { kNamespaceLevels = 32 };  // MAX_PID_NS_LEVEL
 
 struct call_key {
   __u32 thread, symbol;
@@ -94,7 +96,9 @@ static __always_inline void submit(__u64 begin, __u64 end, __u32 thread, __u32 k
                                    __u64 run_queue) {
   struct kgate_host_event* event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
   if (!event) {
-    count(&counters, kind == KGATE_PROBE_API ? KGATE_LOST_API : KGATE_LOST_SCHED);
+    count(&counters, kind == KGATE_PROBE_API       ? KGATE_LOST_API
+                     : kind == KGATE_PROBE_OFF_CPU ? KGATE_LOST_SCHED
+                                                   : KGATE_LOST_FORK);
     return;
   }
   event->begin = begin;
@@ -175,5 +179,38 @@ int BPF_PROG(on_wakeup, struct task_struct* task) {
   __u32 id = task->pid;
   struct absence* gone = bpf_map_lookup_elem(&absences, &id);
   if (gone && gone->woken == 0) gone->woken = bpf_ktime_get_ns();
+  return 0;
+}
+
+// A task's id in the watched namespace; 0 when it has none there.
+static __always_inline __u32 id_in_namespace(struct task_struct* task, __u32 inode) {
+  struct pid* pid = BPF_CORE_READ(task, thread_pid);
+  __u32 level = BPF_CORE_READ(pid, level);
+  for (__u32 i = 0; i < kNamespaceLevels && i <= level; ++i) {
+    struct upid* id = (void*)pid + bpf_core_field_offset(pid->numbers) + i * bpf_core_type_size(struct upid);
+    if (BPF_CORE_READ(id, ns, ns.inum) == inode) return (__u32)BPF_CORE_READ(id, nr);
+  }
+  return 0;
+}
+
+// Runs in the parent. A new thread is no child: it is watched.
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
+  if (parent->tgid == child->tgid) return 0;
+  __u32 thread = watched_thread(), zero = 0;
+  struct kgate_probe_config* c = bpf_map_lookup_elem(&config, &zero);
+  if (!thread || !c) return 0;
+  __u64 now = bpf_ktime_get_ns();
+  submit(now, now, thread, KGATE_PROBE_FORK, 0, id_in_namespace(child, (__u32)c->namespace_inode), 0);
+  return 0;
+}
+
+// Who has no rights of his own may not watch a program that has: it is lost from sight.
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct* task, int old_pid, struct linux_binprm* program) {
+  __u32 zero = 0;
+  struct kgate_probe_config* c = bpf_map_lookup_elem(&config, &zero);
+  if (!c || !c->unprivileged || !watched_thread()) return 0;
+  if (BPF_CORE_READ_BITFIELD_PROBED(program, secureexec)) c->process = 0;
   return 0;
 }

@@ -58,7 +58,7 @@ void drop_all_capabilities() {
   set_limit(RLIMIT_FSIZE, command.limits.file_bytes);
   set_limit(RLIMIT_NOFILE, command.limits.open_files);
   if (command.limits.drop_capabilities) drop_all_capabilities();
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (command.limits.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // The sources were duplicated above every target, so no dup2 overwrites a source that is still needed.
   int highest = 2;
   for (auto [from, to] : moved) {

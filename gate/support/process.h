@@ -21,6 +21,7 @@ struct Limits {
   std::optional<uint64_t> file_bytes;
   std::optional<uint64_t> open_files;
   bool drop_capabilities = true;  // bounding set and all sets emptied; uid is kept so that files stay readable
+  bool no_new_privs = true;       // false: the child may gain rights by the capabilities of its file (kgate-probe)
 };
 
 struct Command {
@@ -38,7 +39,7 @@ struct ExitStatus {
 };
 std::string describe(const ExitStatus& status);  // "exit 3", "SIGSEGV", "timed out"
 
-// A running child: leader of its own process group, no_new_privs set, dies with kgate (PR_SET_PDEATHSIG).
+// A running child: leader of its own process group, no_new_privs set (see Limits), dies with kgate (PR_SET_PDEATHSIG).
 // The destructor kills the group and reaps.
 class Child {
  public:

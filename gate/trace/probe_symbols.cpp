@@ -10,29 +10,15 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "support/fd.h"
 
 namespace kgate::trace {
 
 namespace {
-
-constexpr ProbeSymbol::Use kLaunch = ProbeSymbol::Use::launch, kSync = ProbeSymbol::Use::sync;
-constexpr WantedSymbol kDriverEntryPoints[] = {
-    {"cuLaunchKernel", kLaunch},
-    {"cuLaunchKernel_ptsz", kLaunch},
-    {"cuLaunchKernelEx", kLaunch},
-    {"cuLaunchKernelEx_ptsz", kLaunch},
-    {"cuLaunchCooperativeKernel", kLaunch},
-    {"cuLaunchCooperativeKernel_ptsz", kLaunch},
-    {"cuGraphLaunch", kLaunch},
-    {"cuGraphLaunch_ptsz", kLaunch},
-    {"cuStreamSynchronize", kSync},
-    {"cuStreamSynchronize_ptsz", kSync},
-    {"cuCtxSynchronize", kSync},
-    {"cuCtxSynchronize_v2", kSync},
-    {"cuEventSynchronize", kSync},
-};
 
 uint8_t at(std::span<const std::byte> code, size_t index) {
   return index < code.size() ? std::to_integer<uint8_t>(code[index]) : 0;
@@ -117,8 +103,6 @@ class Elf {
 
 }  // namespace
 
-std::span<const WantedSymbol> driver_entry_points() { return kDriverEntryPoints; }
-
 ProbeSymbol::Cost probe_cost(std::span<const std::byte> code) {
   static constexpr uint8_t kEndbr64[kEndbrBytes] = {0xf3, 0x0f, 0x1e, 0xfa};
   if (emulated(code)) return ProbeSymbol::Cost::emulated;
@@ -141,34 +125,48 @@ Result<std::string> library_file(int pid, const std::string& name) {
   return Failure{"process " + std::to_string(pid) + " has not loaded " + name, "eBPF", {}};
 }
 
-Result<std::vector<ProbeSymbol>> find_probe_symbols(const std::string& library, std::span<const WantedSymbol> wanted) {
-  Fd fd(::open(library.c_str(), O_RDONLY | O_CLOEXEC));
+Result<Fd> open_library(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return Failure{std::string("cannot open: ") + std::strerror(errno), path, {}};
+  return fd;
+}
+
+Result<std::vector<ProbeSymbol>> find_probe_symbols(const Fd& library, const std::string& path,
+                                                    std::span<const EntryPoint> wanted) {
   struct stat st {};
-  if (!fd || ::fstat(fd.get(), &st) != 0)
-    return Failure{std::string("cannot open: ") + std::strerror(errno), library, {}};
-  if (!S_ISREG(st.st_mode) || st.st_size == 0) return Failure{"not a library", library, {}};
-  auto mapping = Mapping::of(fd, static_cast<size_t>(st.st_size), false);
+  if (::fstat(library.get(), &st) != 0) return Failure{std::string("cannot read: ") + std::strerror(errno), path, {}};
+  if (!S_ISREG(st.st_mode) || st.st_size == 0) return Failure{"not a library", path, {}};
+  auto mapping = Mapping::of(library, static_cast<size_t>(st.st_size), false);
   if (!mapping) return mapping.failure();
   Elf elf(mapping->bytes());
-  if (std::string problem = elf.open(); !problem.empty()) return Failure{problem, library, {}};
+  if (std::string problem = elf.open(); !problem.empty()) return Failure{problem, path, {}};
 
-  std::vector<ProbeSymbol> found;
+  std::unordered_map<std::string_view, size_t> rank;
+  for (size_t i = 0; i < wanted.size(); ++i) rank.emplace(wanted[i].name, i);
+  std::map<size_t, ProbeSymbol> by_rank;
   for (uint64_t i = 1; i < elf.symbol_count(); ++i) {
     Elf64_Sym symbol;
     uint64_t offset = 0;
     if (!elf.symbol(i, &symbol)) break;
     if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
     std::string name = elf.name(symbol);
-    auto want = std::find_if(wanted.begin(), wanted.end(), [&](const WantedSymbol& w) { return name == w.name; });
-    if (want == wanted.end() || !elf.file_offset(symbol.st_value, &offset)) continue;
-    ProbeSymbol probe{name, want->use, probe_cost(elf.code(offset)), offset, 0};
+    auto want = rank.find(name);
+    if (want == rank.end() || !elf.file_offset(symbol.st_value, &offset)) continue;
+    ProbeSymbol probe{name, wanted[want->second].use, probe_cost(elf.code(offset)), offset, 0};
     if (probe.cost == ProbeSymbol::Cost::emulated_after_endbr) probe.file_offset += kEndbrBytes;
-    bool known = std::any_of(found.begin(), found.end(), [&](const ProbeSymbol& other) {
-      return other.file_offset == probe.file_offset || other.name == probe.name;
-    });
-    if (!known) found.push_back(std::move(probe));
+    by_rank.emplace(want->second, std::move(probe));
   }
+  std::vector<ProbeSymbol> found;
+  std::unordered_set<uint64_t> offsets;
+  for (auto& [_, probe] : by_rank)
+    if (offsets.insert(probe.file_offset).second) found.push_back(std::move(probe));
   return found;
+}
+
+Result<std::vector<ProbeSymbol>> find_probe_symbols(const std::string& path, std::span<const EntryPoint> wanted) {
+  auto library = open_library(path);
+  if (!library) return library.failure();
+  return find_probe_symbols(*library, path, wanted);
 }
 
 }  // namespace kgate::trace

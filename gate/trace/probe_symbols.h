@@ -1,7 +1,7 @@
 // Where the probes go: a small reader of dynamic symbol tables, and a look at each function's first instruction.
 //
 // A uprobe replaces the first instruction. The kernel emulates some of them (push, nop, jump: 0.6-0.9 us a hit) and
-// single- steps the others, which costs 20 us and more in a virtual machine. Such a symbol is refused: the probe would
+// single-steps the others, which costs 20 us and more in a virtual machine. Such a symbol is refused: the probe would
 // be the regression. endbr64 is single-stepped too, but the instruction behind it can be probed instead: no argument
 // register has changed there.
 #pragma once
@@ -11,21 +11,20 @@
 #include <vector>
 
 #include "support/error.h"
+#include "support/fd.h"
+#include "trace/entry_points.h"
 #include "trace/probes.h"
 
 namespace kgate::trace {
 
-struct WantedSymbol {
-  const char* name;
-  ProbeSymbol::Use use;
-};
-
-// The driver's launch and synchronisation entry points with their _v2 and per-thread twins.
-std::span<const WantedSymbol> driver_entry_points();
-
-// Those of `wanted` that `library` exports as functions, aliases of one address once, offsets ready to be probed.
+// Those of `wanted` that the file exports as functions, in the order of `wanted`, offsets ready to be probed. Two names
+// of one address are one symbol, with the first of them as its name.
 // Failure: not readable, not an ELF file of this machine, no dynamic symbols.
-Result<std::vector<ProbeSymbol>> find_probe_symbols(const std::string& library, std::span<const WantedSymbol> wanted);
+Result<std::vector<ProbeSymbol>> find_probe_symbols(const Fd& library, const std::string& path,
+                                                    std::span<const EntryPoint> wanted);
+Result<std::vector<ProbeSymbol>> find_probe_symbols(const std::string& path, std::span<const EntryPoint> wanted);
+
+Result<Fd> open_library(const std::string& path);  // for reading
 
 // The file behind a library name without a folder ("libcuda.so.1") in a running process: the one that is mapped there
 // (libcuda.so.580.159.04). A path is given back as it is.

@@ -13,16 +13,17 @@
 #include <thread>
 
 #include "probes/host_event.h"
-#include "trace/bpf_program.h"
+#include "trace/entry_points.h"
+#include "trace/probe_process.h"
 #include "trace/probe_symbols.h"
 
 namespace kgate {
 
-using trace::BpfProgram;
+using trace::ProbeProcess;
 
 struct HostProbes::State {
   std::vector<ProbeSymbol> symbols;
-  std::unique_ptr<BpfProgram> program;
+  std::unique_ptr<ProbeProcess> program;
   std::mutex mutex;  // of the ring buffer's reader and of `events`
   std::vector<HostEvent> events;
   std::atomic<bool> stop{false};
@@ -43,8 +44,10 @@ namespace {
 
 constexpr bool probed(const ProbeSymbol& symbol) { return symbol.cost != ProbeSymbol::Cost::single_step; }
 
-std::optional<Failure> unfit(const std::string& library, const std::vector<ProbeSymbol>& symbols) {
+std::optional<Failure> unfit(const std::string& library, const std::vector<ProbeSymbol>& symbols,
+                             const ProbeUses& uses) {
   for (ProbeSymbol::Use use : {ProbeSymbol::Use::launch, ProbeSymbol::Use::sync}) {
+    if (!uses.contains(use)) continue;
     const char* what = use == ProbeSymbol::Use::launch ? "launch" : "synchronisation";
     auto matches = [&](const ProbeSymbol& s) { return s.use == use; };
     if (std::none_of(symbols.begin(), symbols.end(), matches))
@@ -80,13 +83,15 @@ Result<std::unique_ptr<HostProbes>> HostProbes::attach(int pid, const std::strin
     return Failure{"no process " + std::to_string(pid), "eBPF", {}};
   auto file = trace::library_file(pid, driver_library);
   if (!file) return file.failure();
-  std::vector<trace::WantedSymbol> wanted;
-  for (const trace::WantedSymbol& symbol : trace::driver_entry_points())
-    if (options.uses.contains(symbol.use)) wanted.push_back(symbol);
-  auto symbols = trace::find_probe_symbols(*file, wanted);
+  auto library = trace::open_library(*file);
+  if (!library) return library.failure();
+  std::vector<trace::EntryPoint> wanted;
+  for (const trace::EntryPoint& entry : trace::entry_points())
+    if (options.uses.contains(entry.use)) wanted.push_back(entry);
+  auto symbols = trace::find_probe_symbols(*library, *file, wanted);
   if (!symbols) return symbols.failure();
-  if (auto problem = unfit(*file, *symbols)) return *problem;
-  auto program = BpfProgram::attach(pid, *file, *symbols, options.mode, options.scheduler);
+  if (auto problem = unfit(*file, *symbols, options.uses)) return *problem;
+  auto program = ProbeProcess::start(pid, *library, *symbols, options.mode, options.scheduler);
   if (!program) return program.failure();
   auto state = std::make_unique<State>();
   state->symbols = std::move(*symbols);
@@ -122,6 +127,7 @@ ProbeHealth HostProbes::health() const {
   health.lost_sched = state_->program->counter(KGATE_LOST_SCHED);
   health.lost_fork = state_->program->counter(KGATE_LOST_FORK);
   health.unmatched_returns = state_->program->counter(KGATE_UNMATCHED_RETURN);
+  health.ns_per_hit = state_->program->ns_per_hit();
   utsname name{};
   if (::uname(&name) == 0) health.kernel_release = name.release;
   return health;

@@ -87,7 +87,7 @@ class HostProbes {
   std::unique_ptr<State> state_;
 };
 
-// For doctor: can eBPF be loaded and attached here, and why not? Loads and attaches to a function of this very program.
+// For doctor: can eBPF be loaded and attached here, and why not?
 struct ProbeSupport {
   bool ok = false;
   std::string detail;  // "uprobe_multi + tp_btf, 640 ns a hit" or the reason

@@ -13,13 +13,13 @@
 #include <thread>
 
 #include "probes/host_event.h"
-#include "trace/bpf_program.h"
+#include "trace/probe_process.h"
 #include "trace/probe_symbols.h"
 
 namespace kgate {
 namespace {
 
-using trace::BpfProgram;
+using trace::ProbeProcess;
 
 // A child that has the library loaded, makes its calls when told to, and stays until it is let go.
 class Target {
@@ -65,6 +65,11 @@ void call(void* handle, const char* name, int times) {
   for (int i = 0; i < times; ++i) function();
 }
 
+Result<std::unique_ptr<ProbeProcess>> watch(const Target& target, const std::vector<ProbeSymbol>& symbols,
+                                            ProbeMode mode) {
+  return ProbeProcess::start(target.pid(), *trace::open_library(KGATE_FAKE_DRIVER), symbols, mode, true);
+}
+
 #define NEED_EBPF()                                                          \
   do {                                                                       \
     ProbeSupport support = probe_support();                                  \
@@ -78,11 +83,11 @@ TEST(Probes, support_is_measured_or_explained) {
   RecordProperty("detail", support.detail);
 }
 
-class Modes : public ::testing::TestWithParam<BpfProgram::Mode> {};
+class Modes : public ::testing::TestWithParam<ProbeMode> {};
 
 TEST_P(Modes, every_call_is_hit_once_and_has_a_begin_and_an_end) {
   NEED_EBPF();
-  auto symbols = trace::find_probe_symbols(KGATE_FAKE_DRIVER, trace::driver_entry_points());
+  auto symbols = trace::find_probe_symbols(KGATE_FAKE_DRIVER, trace::entry_points());
   ASSERT_TRUE(symbols);
   Target target(KGATE_FAKE_DRIVER, [](void* handle) {
     call(handle, "cuLaunchKernel", 1000);
@@ -91,7 +96,7 @@ TEST_P(Modes, every_call_is_hit_once_and_has_a_begin_and_an_end) {
     call(handle, "cuEventSynchronize", 5);  // not probed
     call(handle, "cuStreamSynchronize", 20);
   });
-  auto program = BpfProgram::attach(target.pid(), KGATE_FAKE_DRIVER, *symbols, GetParam());
+  auto program = watch(target, *symbols, GetParam());
   if (!program) GTEST_SKIP() << program.failure().what;
   target.run();
   std::vector<HostEvent> events;
@@ -116,8 +121,7 @@ TEST_P(Modes, every_call_is_hit_once_and_has_a_begin_and_an_end) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, Modes, ::testing::Values(BpfProgram::Mode::session, BpfProgram::Mode::multi, BpfProgram::Mode::perf),
-    [](const auto& info) {
+    All, Modes, ::testing::Values(ProbeMode::session, ProbeMode::multi, ProbeMode::perf), [](const auto& info) {
       return std::string(std::array{"automatic", "session", "multi", "perf"}[static_cast<size_t>(info.param)]);
     });
 
@@ -176,9 +180,9 @@ TEST(Probes, events_come_once_and_the_rest_with_the_next_take) {
 TEST(Probes, what_the_ring_has_no_room_for_is_counted) {
   NEED_EBPF();
   constexpr uint64_t kCalls = 400'000;  // 56 bytes each with the ring's header: more than 16 MiB
-  auto symbols = trace::find_probe_symbols(KGATE_FAKE_DRIVER, trace::driver_entry_points());
+  auto symbols = trace::find_probe_symbols(KGATE_FAKE_DRIVER, trace::entry_points());
   Target target(KGATE_FAKE_DRIVER, [](void* handle) { call(handle, "cuLaunchKernel", kCalls); });
-  auto program = BpfProgram::attach(target.pid(), KGATE_FAKE_DRIVER, *symbols);
+  auto program = watch(target, *symbols, ProbeMode::automatic);
   ASSERT_TRUE(program);
   target.run();  // nobody reads meanwhile
   std::vector<HostEvent> events;

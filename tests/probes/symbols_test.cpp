@@ -45,7 +45,7 @@ const ProbeSymbol* find(const std::vector<ProbeSymbol>& symbols, const std::stri
 }
 
 TEST(ProbeSymbols, entry_points_are_found_with_class_and_offset) {
-  auto symbols = find_probe_symbols(KGATE_FAKE_DRIVER, driver_entry_points());
+  auto symbols = find_probe_symbols(KGATE_FAKE_DRIVER, entry_points());
   ASSERT_TRUE(symbols) << symbols.failure().what;
   ASSERT_NE(find(*symbols, "cuLaunchKernel"), nullptr);
   EXPECT_EQ(find(*symbols, "cuLaunchKernel")->cost, Cost::emulated);
@@ -57,7 +57,7 @@ TEST(ProbeSymbols, entry_points_are_found_with_class_and_offset) {
 }
 
 TEST(ProbeSymbols, two_names_of_one_function_are_probed_once) {
-  auto symbols = find_probe_symbols(KGATE_FAKE_DRIVER, driver_entry_points());
+  auto symbols = find_probe_symbols(KGATE_FAKE_DRIVER, entry_points());
   ASSERT_TRUE(symbols);
   EXPECT_NE(find(*symbols, "cuCtxSynchronize") != nullptr, find(*symbols, "cuCtxSynchronize_v2") != nullptr);
 }
@@ -65,7 +65,7 @@ TEST(ProbeSymbols, two_names_of_one_function_are_probed_once) {
 TEST(ProbeSymbols, whatever_is_no_library_is_refused_with_a_reason) {
   TempDir dir;
   auto refused = [&](const std::string& path) {
-    auto symbols = find_probe_symbols(path, driver_entry_points());
+    auto symbols = find_probe_symbols(path, entry_points());
     return symbols ? std::string() : symbols.failure().what;
   };
   std::ofstream(dir.path() / "text")
@@ -87,7 +87,7 @@ TEST(ProbeSymbols, damaged_libraries_never_crash_the_reader) {
     for (int k = 0; k < 8; ++k) bad[random() % reach] = static_cast<char>(random());
     if (i % 5 == 0) bad.resize(random() % bad.size());
     std::ofstream(dir.path() / "bad.so", std::ios::binary) << bad;
-    auto symbols = find_probe_symbols(dir.path() / "bad.so", driver_entry_points());
+    auto symbols = find_probe_symbols(dir.path() / "bad.so", entry_points());
     if (!symbols) continue;
     for (const ProbeSymbol& s : *symbols) EXPECT_LE(s.file_offset, bad.size() + kEndbrBytes);
   }
