@@ -26,14 +26,16 @@ int log2_threads(const LaunchShape& shape) {
 uint32_t LaunchClasses::class_for(const LaunchShape& shape) {
   if (auto at = by_shape_.find(shape); at != by_shape_.end()) return at->second;
   auto next = static_cast<uint32_t>(classes_.size());
-  if (used_[shape.kernel_id] < kMaxClasses) {
-    ++used_[shape.kernel_id];
+  const std::string& kernel = shape.kernel_id.empty() ? shape.kernel_name : shape.kernel_id;
+  if (size_t& used = used_[kernel]; used < kMaxClasses) {
+    ++used;
     std::string label = shape.kernel_name + " grid " + dims(shape.grid) + " block " + dims(shape.block);
     if (shape.shared != 0) label += " shared " + std::to_string(shape.shared);
+    if (shape.cluster != std::array<uint32_t, 3>{}) label += " cluster " + dims(shape.cluster);
     classes_.push_back({shape.kernel_name, std::move(label), false});
   } else {
     int size = log2_threads(shape);
-    auto [at, added] = pools_.try_emplace({shape.kernel_id, size}, next);
+    auto [at, added] = pools_.try_emplace({kernel, size}, next);
     if (!added) return by_shape_[shape] = at->second;
     classes_.push_back(
         {shape.kernel_name, shape.kernel_name + " others with 2^" + std::to_string(size) + " threads", true});
@@ -55,6 +57,18 @@ void LaunchClasses::assign(const std::vector<Seen>& seen) {
   });
   for (const auto& [weight, shape] : order) class_for(*shape);
   for (const Seen& one : seen) by_launch_.try_emplace(one.launch, class_for(one.shape));
+}
+
+std::vector<uint32_t> LaunchClasses::assign(const std::vector<std::pair<LaunchShape, uint64_t>>& shapes) {
+  std::vector<const std::pair<LaunchShape, uint64_t>*> order;
+  for (const auto& shape : shapes) order.push_back(&shape);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return std::tie(b->second, a->first) < std::tie(a->second, b->first);
+  });
+  for (const auto* shape : order) class_for(shape->first);
+  std::vector<uint32_t> classes;
+  for (const auto& shape : shapes) classes.push_back(class_for(shape.first));
+  return classes;
 }
 
 uint32_t LaunchClasses::class_of(uint32_t launch) const {

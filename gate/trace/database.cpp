@@ -61,6 +61,13 @@ bool Statement::step() {
   return false;
 }
 
+void Statement::run_with(const void* pointer, const char* type) {
+  sqlite3_bind_pointer(handle_.get(), 1, const_cast<void*>(pointer), type, nullptr);
+  while (step()) {
+  }
+}
+
+void Statement::reset() { sqlite3_reset(handle_.get()); }
 void Statement::bind_null(int index) { sqlite3_bind_null(handle_.get(), index); }
 void Statement::bind_integer(int index, int64_t value) { sqlite3_bind_int64(handle_.get(), index, value); }
 void Statement::bind_real(int index, double value) { sqlite3_bind_double(handle_.get(), index, value); }
@@ -71,10 +78,11 @@ void Statement::bind_text(int index, std::string_view value) {
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
 double Statement::real(int column) const { return sqlite3_column_double(handle_.get(), column); }
 bool Statement::null(int column) const { return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL; }
-std::string Statement::text(int column) const {
+std::string Statement::text(int column) const { return std::string(view(column)); }
+std::string_view Statement::view(int column) const {
   const void* data = sqlite3_column_text(handle_.get(), column);
-  size_t size = static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column));
-  return data ? std::string(static_cast<const char*>(data), size) : std::string();
+  auto size = static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column));
+  return data ? std::string_view(static_cast<const char*>(data), size) : std::string_view();
 }
 
 }  // namespace kgate::trace

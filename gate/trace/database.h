@@ -50,12 +50,24 @@ class Statement {
     }
   }
 
+  // Makes the statement ready for its first step() with these values.
+  template <typename... Values>
+  void start(const Values&... values) {
+    reset();
+    int index = 0;
+    (bind(++index, values), ...);
+  }
+
+  // As run, with one pointer that SQL sees as NULL unless a virtual table asks for it by its type.
+  void run_with(const void* pointer, const char* type);
+
   bool step();  // true: a row; false: the end, and the statement is reset
   int64_t integer(int column) const;
   uint64_t unsigned_integer(int column) const { return static_cast<uint64_t>(integer(column)); }
   uint32_t small(int column) const { return static_cast<uint32_t>(integer(column)); }
   double real(int column) const;
   std::string text(int column) const;
+  std::string_view view(int column) const;  // until the next step
   bool null(int column) const;
 
  private:
@@ -77,6 +89,7 @@ class Statement {
     else
       bind_null(index);
   }
+  void reset();
   void bind_null(int index);
   void bind_integer(int index, int64_t value);
   void bind_real(int index, double value);

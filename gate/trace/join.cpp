@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <unordered_map>
 
 #include "trace/driver_calls.h"
 
@@ -52,20 +51,53 @@ std::vector<Interval> launch_intervals(const Records& records) {
   return all;
 }
 
-void match_kernels(const Records& records, Join* join) {
-  std::unordered_map<uint32_t, uint32_t> by_correlation;  // the earliest kernel of a correlation id
-  by_correlation.reserve(records.kernels.size());
-  for (uint32_t i = 0; i < records.kernels.size(); ++i) {
-    auto [at, added] = by_correlation.try_emplace(records.kernels[i].correlation, i);
-    if (!added && records.kernels[i].start < records.kernels[at->second].start) at->second = i;
+// A record with a correlation id.
+struct Correlated {
+  uint32_t correlation, index;
+  uint64_t start;
+  bool operator<(const Correlated& other) const {
+    return std::tie(correlation, start, index) < std::tie(other.correlation, other.start, other.index);
   }
+};
+
+template <typename Record>
+std::vector<Correlated> by_correlation(const std::vector<Record>& records) {
+  std::vector<Correlated> all;
+  all.reserve(records.size());
+  for (uint32_t i = 0; i < records.size(); ++i) all.push_back({records[i].correlation, i, records[i].start});
+  if (!std::is_sorted(all.begin(), all.end())) std::sort(all.begin(), all.end());
+  return all;
+}
+
+// For each record the call with its id that started last before it. The first call of an id takes what comes before
+// all of them, too: clocks differ, and how many kernels start too early is counted elsewhere.
+std::vector<uint32_t> calls_of(const std::vector<Correlated>& records, const std::vector<Correlated>& calls,
+                               size_t count) {
+  std::vector<uint32_t> found(count, kNoIndex);
+  size_t at = 0;
+  for (const Correlated& record : records) {
+    while (at < calls.size() && calls[at].correlation < record.correlation) ++at;
+    while (at + 1 < calls.size() && calls[at + 1].correlation == record.correlation &&
+           calls[at + 1].start <= record.start)
+      ++at;
+    if (at < calls.size() && calls[at].correlation == record.correlation) found[record.index] = calls[at].index;
+  }
+  return found;
+}
+
+void match_kernels(const Records& records, Join* join) {
+  std::vector<Correlated> calls = by_correlation(records.apis), kernels = by_correlation(records.kernels);
+  join->kernel_api = calls_of(kernels, calls, records.kernels.size());
+  join->sync_api = calls_of(by_correlation(records.syncs), calls, records.syncs.size());
+  join->api_kernel.assign(records.apis.size(), kNoIndex);
+  for (const Correlated& kernel : kernels)
+    if (uint32_t api = join->kernel_api[kernel.index]; api != kNoIndex && join->api_kernel[api] == kNoIndex)
+      join->api_kernel[api] = kernel.index;
   std::vector<bool> used(records.kernels.size());
   for (LaunchMatch& match : join->launches) {
-    if (match.api == kNoIndex) continue;
-    auto at = by_correlation.find(records.apis[match.api].correlation);
-    if (at == by_correlation.end() || used[at->second]) continue;
-    match.kernel = at->second;
-    used[at->second] = true;
+    if (match.api == kNoIndex || join->api_kernel[match.api] == kNoIndex) continue;
+    match.kernel = join->api_kernel[match.api];
+    used[match.kernel] = true;
   }
   for (uint32_t i = 0; i < used.size(); ++i)
     if (!used[i]) join->free_kernels.push_back(i);
@@ -73,19 +105,23 @@ void match_kernels(const Records& records, Join* join) {
 
 void find_previous_ends(const Records& records, Join* join) {
   struct Work {
-    uint32_t stream;
+    uint64_t stream;
     uint64_t start, end;
     uint32_t kernel;
+    bool operator<(const Work& other) const {
+      return std::tie(stream, start, end, kernel) < std::tie(other.stream, other.start, other.end, other.kernel);
+    }
   };
   std::vector<Work> all;
-  for (uint32_t i = 0; i < records.kernels.size(); ++i)
-    if (records.kernels[i].end != 0)
-      all.push_back({records.kernels[i].stream, records.kernels[i].start, records.kernels[i].end, i});
+  all.reserve(records.kernels.size() + records.memories.size());
+  auto stream_of = [](uint32_t context, uint32_t stream) { return uint64_t{context} << 32 | stream; };
+  for (uint32_t i = 0; i < records.kernels.size(); ++i) {
+    const KernelRecord& kernel = records.kernels[i];
+    if (kernel.end != 0) all.push_back({stream_of(kernel.context, kernel.stream), kernel.start, kernel.end, i});
+  }
   for (const MemoryRecord& memory : records.memories)
-    all.push_back({memory.stream, memory.start, memory.end, kNoIndex});
-  std::sort(all.begin(), all.end(), [](const Work& a, const Work& b) {
-    return std::tie(a.stream, a.start, a.end, a.kernel) < std::tie(b.stream, b.start, b.end, b.kernel);
-  });
+    all.push_back({stream_of(memory.context, memory.stream), memory.start, memory.end, kNoIndex});
+  std::sort(all.begin(), all.end());
   join->previous_end.assign(records.kernels.size(), 0);
   uint64_t latest = 0;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -95,27 +131,49 @@ void find_previous_ends(const Records& records, Join* join) {
   }
 }
 
+bool launches(ProbeSymbol::Use use) { return use == ProbeSymbol::Use::launch || use == ProbeSymbol::Use::graph_launch; }
+
 }  // namespace
+
+std::vector<uint32_t> host_launches(const std::vector<HostEvent>& host_events,
+                                    const std::vector<ProbeSymbol>& symbols) {
+  std::vector<Interval> all;
+  for (uint32_t i = 0; i < host_events.size(); ++i) {
+    const HostEvent& event = host_events[i];
+    if (event.kind == HostEventKind::api && event.symbol < symbols.size() && launches(symbols[event.symbol].use))
+      all.push_back({event.thread, i, event.begin, event.end});
+  }
+  std::sort(all.begin(), all.end(), [](const Interval& a, const Interval& b) {
+    return std::tie(a.thread, a.begin, b.end, a.index) < std::tie(b.thread, b.begin, a.end, b.index);
+  });
+  std::vector<uint32_t> outer;
+  const Interval* around = nullptr;
+  for (const Interval& one : all) {
+    if (around && around->thread == one.thread && one.end <= around->end) continue;
+    outer.push_back(one.index);
+    around = &one;
+  }
+  return outer;
+}
 
 Join join_records(const Records& records, const std::vector<HostEvent>& host_events,
                   const std::vector<ProbeSymbol>& symbols) {
   Join join;
   join.launches.resize(records.launches.size());
-  std::vector<Interval> launches = launch_intervals(records), calls;
+  std::vector<Interval> launches = launch_intervals(records), calls, hosts;
   for (uint32_t i = 0; i < records.apis.size(); ++i)
     if (is_launch_cbid(records.apis[i].cbid))
       calls.push_back({records.apis[i].thread, i, records.apis[i].start, records.apis[i].end});
-  match_by_time(launches, std::move(calls), [&](uint32_t launch, uint32_t api) { join.launches[launch].api = api; });
-  calls.clear();
-  for (uint32_t i = 0; i < host_events.size(); ++i) {
-    const HostEvent& event = host_events[i];
-    if (event.kind != HostEventKind::api || event.symbol >= symbols.size()) continue;
-    ProbeSymbol::Use use = symbols[event.symbol].use;
-    if (use == ProbeSymbol::Use::launch || use == ProbeSymbol::Use::graph_launch)
-      calls.push_back({event.thread, i, event.begin, event.end});
+  for (uint32_t i : host_launches(host_events, symbols))
+    hosts.push_back({host_events[i].thread, i, host_events[i].begin, host_events[i].end});
+  if (launches.empty()) {  // an application: the probes' calls enclose CUPTI's
+    join.api_host.assign(records.apis.size(), kNoIndex);
+    match_by_time(std::move(hosts), std::move(calls), [&](uint32_t host, uint32_t api) { join.api_host[api] = host; });
+  } else {
+    match_by_time(launches, std::move(calls), [&](uint32_t launch, uint32_t api) { join.launches[launch].api = api; });
+    match_by_time(std::move(launches), std::move(hosts),
+                  [&](uint32_t launch, uint32_t host) { join.launches[launch].host = host; });
   }
-  match_by_time(std::move(launches), std::move(calls),
-                [&](uint32_t launch, uint32_t host) { join.launches[launch].host = host; });
   match_kernels(records, &join);
   find_previous_ends(records, &join);
   return join;
@@ -136,29 +194,38 @@ Timeline::Timeline(const Records& records) : records_(records) {
 }
 
 uint32_t Timeline::round_at(uint64_t time) const {
+  if (last_round_ != kNoIndex && records_.rounds[last_round_].begin <= time && time <= records_.rounds[last_round_].end)
+    return last_round_;
   auto after = std::upper_bound(rounds_by_begin_.begin(), rounds_by_begin_.end(), time,
                                 [&](uint64_t t, uint32_t i) { return t < records_.rounds[i].begin; });
   if (after == rounds_by_begin_.begin()) return kNoIndex;
   uint32_t index = *(after - 1);
-  return time <= records_.rounds[index].end ? index : kNoIndex;
+  return time <= records_.rounds[index].end ? last_round_ = index : kNoIndex;
 }
 
 uint32_t Timeline::round_index(uint32_t number) const {
+  if (last_number_ != kNoIndex && records_.rounds[last_number_].head.round == number) return last_number_;
   auto at = std::lower_bound(rounds_by_number_.begin(), rounds_by_number_.end(), number,
                              [&](uint32_t i, uint32_t n) { return records_.rounds[i].head.round < n; });
-  return at != rounds_by_number_.end() && records_.rounds[*at].head.round == number ? *at : kNoIndex;
+  return at != rounds_by_number_.end() && records_.rounds[*at].head.round == number ? last_number_ = *at : kNoIndex;
 }
 
 uint32_t Timeline::request_at(uint32_t round, uint32_t thread, uint64_t time) const {
+  auto holds = [&](size_t position) {
+    if (position >= requests_.size()) return false;
+    const RequestRecord& r = records_.requests[requests_[position]];
+    return r.head.round == round && r.thread == thread && r.issue <= time && time <= r.end;
+  };
+  for (size_t position : {last_request_, last_request_ + 1})
+    if (holds(position)) return requests_[last_request_ = position];
   auto after = std::upper_bound(requests_.begin(), requests_.end(), std::tuple(round, thread, time),
                                 [&](const std::tuple<uint32_t, uint32_t, uint64_t>& t, uint32_t i) {
                                   const RequestRecord& r = records_.requests[i];
                                   return t < std::tuple(r.head.round, r.thread, r.issue);
                                 });
   if (after == requests_.begin()) return kNoIndex;
-  const RequestRecord& request = records_.requests[*(after - 1)];
-  bool inside = request.head.round == round && request.thread == thread && time <= request.end;
-  return inside ? *(after - 1) : kNoIndex;
+  auto position = static_cast<size_t>(after - requests_.begin()) - 1;
+  return holds(position) ? requests_[last_request_ = position] : kNoIndex;
 }
 
 }  // namespace kgate::trace

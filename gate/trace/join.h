@@ -1,10 +1,12 @@
-// The second pass: which driver call, which host probe hit and which kernel belong to a launch that the worker says it
-// made. It runs after everything has arrived, because records come out of order and across threads.
+// The second pass: which driver call, which host probe hit and which kernel belong together. It runs after everything
+// has arrived, because records come out of order and across threads.
 //
-//   LaunchRecord ──thread, time──► API record ──correlation id──► kernel record
+//   LaunchRecord ──thread, time──► API record ◄──correlation id── kernel, synchronisation
 //                └─thread, time──► host event (eBPF)
 //
-// Kernels are matched by correlation id, never by order; each record is used at most once.
+// A traced application has no LaunchRecords; the rest is the same. Nothing is matched by order, and each record is used
+// at most once. Correlation ids are 32 bits and wrap: a device record belongs to the call with its id that started last
+// before it.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +28,23 @@ struct LaunchMatch {
 struct Join {
   std::vector<LaunchMatch> launches;   // parallel to Records::launches
   std::vector<uint32_t> free_kernels;  // matched by no launch
+  std::vector<uint32_t> kernel_api;    // by kernel: the call that brought it, or kNoIndex
+  std::vector<uint32_t> sync_api;      // by synchronisation record, likewise
+  std::vector<uint32_t> api_kernel;    // by call: its earliest kernel, or kNoIndex
+  std::vector<uint32_t> api_host;      // by call: the probe hit that encloses it, or kNoIndex; applications only
   std::vector<uint64_t> previous_end;  // by kernel: end of what ran before it on its stream; 0: nothing
 };
 
 Join join_records(const Records& records, const std::vector<HostEvent>& host_events,
                   const std::vector<ProbeSymbol>& symbols);
 
+// Launch calls as the probes saw them, in order of thread and time. One exported call may run inside another: only the
+// outer one launches.
+std::vector<uint32_t> host_launches(const std::vector<HostEvent>& host_events, const std::vector<ProbeSymbol>& symbols);
+
 // Where in the run a time lies. Rounds and the requests of a thread do not overlap in honest streams; in others any
-// answer is as good as the other, and the lookups stay inside the vectors.
+// answer is as good as the other, and the lookups stay inside the vectors. Each lookup tries the last answer first,
+// because records come nearly in order.
 class Timeline {
  public:
   explicit Timeline(const Records& records);
@@ -45,6 +56,8 @@ class Timeline {
  private:
   const Records& records_;
   std::vector<uint32_t> rounds_by_begin_, rounds_by_number_, requests_;
+  mutable uint32_t last_round_ = kNoIndex, last_number_ = kNoIndex;
+  mutable size_t last_request_ = 0;  // position in requests_
 };
 
 }  // namespace kgate::trace

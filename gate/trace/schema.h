@@ -7,9 +7,11 @@
 namespace kgate::trace {
 
 inline constexpr int kApplicationId = 0x6b677472;  // "kgtr"
-inline constexpr int kSchemaVersion = 1;           // readers accept this one
+inline constexpr int kSchemaVersion = 2;           // readers accept this one
 
 void create_schema(Database& database);
+void create_indexes(
+    Database& database);  // when all rows are there: keeping them up to date costs more than sorting once
 // Failure: not a trace, another version, or a run that never ended.
 Result<std::monostate> check_schema(const Database& database, const std::string& path);
 

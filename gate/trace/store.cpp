@@ -70,7 +70,7 @@ std::unique_ptr<TraceStore> TraceStore::create(const std::filesystem::path& path
   state->database->exec("BEGIN");
   put_fact(*state->database, "tier", info.tier);
   for (const auto& [key, value] : info.facts) put_fact(*state->database, key, value);
-  state->ingest.emplace(*state->database, state->plan);
+  state->ingest.emplace(*state->database, state->plan, info);
   return std::unique_ptr<TraceStore>(new TraceStore(std::move(state)));
 }
 
@@ -98,10 +98,13 @@ void TraceStore::add_block(std::span<const std::byte> records, const std::vector
   writing(state_->ingest, path()).add_block(records, host_events, symbols, probes, collector);
 }
 
+void TraceStore::add_process(const ProcessTrace& process) { writing(state_->ingest, path()).add_process(process); }
+
 void TraceStore::add_health(const HealthRow& row) { writing(state_->ingest, path()).health().add(row); }
 
 void TraceStore::set_fact(const std::string& key, const std::string& value) {
-  writing(state_->ingest, path());
+  trace::Ingest& ingest = writing(state_->ingest, path());
+  if (key == "tier") ingest.set_tier(value);
   put_fact(*state_->database, key, value);
 }
 
@@ -117,7 +120,9 @@ void TraceStore::finish() {
     Statement row(*state_->database, "INSERT INTO health VALUES(?,?,?,?)");
     for (const HealthRow& one : ingest.health().rows()) row.run(one.name, one.value, one.limit, one.note);
   }
+  for (const auto& [key, value] : ingest.facts()) put_fact(*state_->database, key, value);
   put_fact(*state_->database, "finished", "1");
+  trace::create_indexes(*state_->database);
   state_->database->exec("COMMIT");
   state_->ingest.reset();
   state_->database.reset();
