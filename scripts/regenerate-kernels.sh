@@ -17,7 +17,7 @@ triton_sums=tests/corpus/triton/cubins.sha256
 cubins=("softmax_good sm_90" "rmsnorm_good sm_90" "softmax_good sm_75")
 
 hash_of() { sha256sum "$1" | cut -d' ' -f1; }
-sources() { printf '%s\n' workloads/kernels/*.cu workloads/references/*.cu tests/corpus/*.cu; }
+sources() { printf '%s\n' workloads/kernels/*.cu workloads/references/*.cu tests/corpus/*.cu tests/gpu/kernels/*.cu; }
 
 make_ptx() {  # source
   local source=$1 ptx=${1%.cu}.ptx made

@@ -56,7 +56,7 @@ DeviceBuffers::DeviceBuffers(gpu::Driver& driver, const Workload& workload, cons
   if (needs > free) too_small("the workload's buffers", needs, free);
   for (uint32_t b = 0; b < placed_.size(); ++b) place(b);
 
-  bool restorable = plan.rounds.size() > 1;
+  bool restorable = plan.mode != ReplayMode::numeric || plan.rounds.size() > 1;  // numeric: not before the first round
   free = driver.free_memory();
   bool on_device = copies + kReserve <= free;
   if (restorable && !on_device && copies > available_host_memory() / 2)

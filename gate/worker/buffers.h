@@ -16,8 +16,9 @@ namespace kgate::worker {
 
 class DeviceBuffers {
  public:
-  // Allocates and fills all buffers. When the plan has several rounds, also keeps what restore() needs: copies on the
-  // device, or in host memory where the device is too small. Throws WorkerError "out of memory" with both sizes.
+  // Allocates and fills all buffers. When rounds are restored (all but the only one of a numeric plan), also keeps what
+  // restore() needs: copies on the device, or in host memory where the device is too small. Throws WorkerError "out of
+  // memory" with both sizes.
   DeviceBuffers(gpu::Driver& driver, const Workload& workload, const ReplayPlan& plan);
 
   gpu::CUdeviceptr address(uint32_t buffer) const { return placed_[buffer].address; }

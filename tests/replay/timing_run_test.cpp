@@ -93,6 +93,15 @@ TEST(TimingRun, leaves_exactly_the_planned_records) {
   }
 }
 
+TEST(TimingRun, a_single_round_begins_with_the_buffers_content_too) {
+  Builder b = three_requests();
+  b.w.buffers[0].content = ContentBytes{bytes_of({1, 2, 3})};  // no constant byte: restoring it needs a copy
+  Replay run = timing(b, 1);
+  run.plan.rounds.resize(1);
+  auto outcome = run();
+  EXPECT_EQ(outcome.end, WorkerEnd::completed) << outcome.detail;
+}
+
 TEST(TimingRun, counts_of_equal_launches_are_equal_in_every_round) {
   Builder b = three_requests();
   Replay run = timing(b, 1);
