@@ -54,7 +54,8 @@ std::string receive_packet(int channel, std::span<std::byte> bytes, std::vector<
   ssize_t got;
   while ((got = ::recvmsg(channel, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
   }
-  if (got < 0) return std::strerror(errno);
+  if (got < 0 && errno != ECONNRESET) return std::strerror(errno);  // reset: it ended without reading
+  if (got < 0) return "closed";
   std::vector<Fd> received;
   for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;

@@ -99,7 +99,7 @@ Failure ProbeProcess::State::ended(const std::string& how) {
 std::optional<Failure> ProbeProcess::State::ask(const probe::Request& request, const Fd& library) {
   int descriptor = library.get();
   if (!probe::send_packet(channel.get(), std::as_bytes(std::span(&request, 1)), {&descriptor, 1}))
-    return ended("took no request");
+    return ended("ended without an answer");
   for (auto deadline = std::chrono::steady_clock::now() + kAnswer;;) {
     pollfd p{channel.get(), POLLIN, 0};
     if (::poll(&p, 1, 50) > 0) break;
