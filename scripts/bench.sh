@@ -4,7 +4,7 @@ set -euo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 cmake -S . -B "$build" -G Ninja -DKGATE_BENCH=ON >/dev/null
-cmake --build "$build" --target vgpu_bench kgate kgate-worker kgate_vgpu kgate-compile >/dev/null
+cmake --build "$build" --target vgpu_bench trace_bench kgate kgate-worker kgate_vgpu kgate-compile >/dev/null
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
@@ -27,3 +27,4 @@ seconds "check, identical code" 0 "${check[@]}" workloads/kernels/softmax.ptx
 seconds "check, does not assemble" 6 "${check[@]}" tests/corpus/softmax_unassembled.ptx
 seconds "check, good candidate (the demo's)" 0 "${check[@]}" tests/corpus/softmax_good.ptx
 "$build/bin/vgpu_bench" --benchmark_min_time=1 2>/dev/null
+"$build/bin/trace_bench" --benchmark_min_time=1 2>/dev/null
