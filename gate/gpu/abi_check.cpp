@@ -25,6 +25,7 @@ KGATE_CUPTI_RESULTS(SAME_VALUE)
 KGATE_CUPTI_KINDS(SAME_VALUE)
 KGATE_CUPTI_ATTRIBUTES(SAME_VALUE)
 KGATE_CUPTI_VALUES(SAME_VALUE)
+KGATE_CU_GRAPH_NODE_TYPES(SAME_VALUE)
 
 #define SAME_CBID(name, value) \
   static_assert(int{ours::CUPTI_DRIVER_TRACE_CBID_##name} == int{::CUPTI_DRIVER_TRACE_CBID_##name}, "cbid of " #name);
@@ -161,6 +162,20 @@ SAME_OFFSET(CUpti_SubscriberParams, structSize)
 SAME_OFFSET(CUpti_SubscriberParams, subscriberName)
 SAME_OFFSET(CUpti_SubscriberParams, oldSubscriberName)
 SAME_OFFSET(CUpti_SubscriberParams, oldSubscriberSize)
+
+SAME_SIZE(CUpti_ResourceData)
+SAME_OFFSET(CUpti_ResourceData, context)
+SAME_OFFSET(CUpti_ResourceData, resourceDescriptor)
+
+SAME_SIZE(CUpti_ModuleResourceData)
+SAME_OFFSET(CUpti_ModuleResourceData, moduleId)
+SAME_OFFSET(CUpti_ModuleResourceData, cubinSize)
+SAME_OFFSET(CUpti_ModuleResourceData, pCubin)
+
+SAME_SIZE(CUpti_GraphData)
+SAME_OFFSET(CUpti_GraphData, graph)
+SAME_OFFSET(CUpti_GraphData, nodeType)
+SAME_OFFSET(CUpti_GraphData, graphExec)
 
 SAME_SIZE(CUlaunchConfig)
 SAME_OFFSET(CUlaunchConfig, gridDimX)

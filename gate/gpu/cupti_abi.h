@@ -74,7 +74,14 @@
   X(CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, 458752) X(CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT, 524288) \
   X(CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR, 0) X(CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE, 1) \
   X(CUPTI_CHANNEL_TYPE_COMPUTE, 1) X(CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY, 2) X(CUPTI_ACTIVITY_OBJECT_PROCESS, 1) \
-  X(CUPTI_ACTIVITY_OBJECT_THREAD, 2)
+  X(CUPTI_ACTIVITY_OBJECT_THREAD, 2) X(CUPTI_CB_DOMAIN_RESOURCE, 3) X(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, 1) \
+  X(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, 2) X(CUPTI_CBID_RESOURCE_MODULE_LOADED, 6) \
+  X(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, 18) X(CUPTI_CBID_RESOURCE_SIZE, 24)
+
+// What a node of a CUDA graph is.
+#define KGATE_CU_GRAPH_NODE_TYPES(X) \
+  X(CU_GRAPH_NODE_TYPE_KERNEL, 0) X(CU_GRAPH_NODE_TYPE_MEMCPY, 1) X(CU_GRAPH_NODE_TYPE_MEMSET, 2) \
+  X(CU_GRAPH_NODE_TYPE_GRAPH, 4) X(CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)
 
 // Callback ids of driver calls as DRIVER activity records carry them: X(exported name, id).
 #define KGATE_CUPTI_DRIVER_CBIDS(X) \
@@ -102,6 +109,7 @@ enum CUptiResult : int { KGATE_CUPTI_RESULTS(KGATE_ENUMERATOR) };
 enum CUpti_ActivityKind : int { KGATE_CUPTI_KINDS(KGATE_ENUMERATOR) };
 enum CUpti_ActivityAttribute : int { KGATE_CUPTI_ATTRIBUTES(KGATE_ENUMERATOR) };
 enum : uint32_t { KGATE_CUPTI_VALUES(KGATE_ENUMERATOR) };
+enum CUgraphNodeType : int { KGATE_CU_GRAPH_NODE_TYPES(KGATE_ENUMERATOR) };
 #undef KGATE_ENUMERATOR
 #define KGATE_ENUMERATOR(name, value) CUPTI_DRIVER_TRACE_CBID_##name = value,
 enum CUpti_DriverCbid : uint32_t { CUPTI_DRIVER_TRACE_CBID_INVALID = 0, KGATE_CUPTI_DRIVER_CBIDS(KGATE_ENUMERATOR) };
@@ -249,6 +257,35 @@ struct CUpti_SubscriberParams {
   const char* subscriberName;
   char* oldSubscriberName;  // filled when another subscriber is in the way; at least kCuptiOldSubscriberNameMin bytes
   size_t oldSubscriberSize;
+};
+
+// Resource callbacks: `data` is a CUpti_ResourceData, whose descriptor is one of the two below. All of it is valid only
+// inside the callback.
+struct CUpti_ResourceData {
+  CUcontext context;
+  void* resourceHandle;  // a stream, in CUDA's union of one
+  void* resourceDescriptor;
+};
+
+// MODULE_LOADED. CUPTI gives the cubin, also of a module that was loaded as PTX; the virtual GPU compiles nothing and
+// gives the PTX, without its terminating zero; of a cubin, which it does not execute, it tells nothing.
+struct CUpti_ModuleResourceData {
+  uint32_t moduleId;
+  size_t cubinSize;
+  const char* pCubin;
+};
+
+using CUgraph = struct CUgraph_st*;
+using CUgraphExec = struct CUgraphExec_st*;
+using CUgraphNode = struct CUgraphNode_st*;
+
+// GRAPHEXEC_CREATED and the other GRAPH* callbacks.
+struct CUpti_GraphData {
+  CUgraph graph, originalGraph;
+  CUgraphNode node, originalNode;
+  CUgraphNodeType nodeType;
+  CUgraphNode dependency;
+  CUgraphExec graphExec;
 };
 
 }  // namespace kgate::gpu

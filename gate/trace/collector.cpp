@@ -9,8 +9,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <optional>
+#include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "support/text.h"
 #include "trace/cupti_buffers.h"
@@ -55,19 +56,30 @@ void on_complete(CUcontext context, uint32_t stream, uint8_t* buffer, size_t, si
 
 void on_callback(void*, int, uint32_t, const void*) {}
 
-// Another tool in this process or attached to it (nsys, ncu, compute-sanitizer) would take our records or we its.
-std::optional<Failure> find_other_subscriber(const CuptiLibrary& cupti) {
-  if (cupti.cuptiSubscribe_v2 == nullptr || cupti.cuptiUnsubscribe == nullptr) return {};
+// Another tool in this process or attached to it (nsys, ncu, compute-sanitizer) would take our records or we its. A
+// worker only asks whether there is one; a listener stays.
+std::optional<Failure> subscribe(const CuptiLibrary& cupti, const ResourceListener* listener) {
+  bool can_ask = cupti.cuptiSubscribe_v2 != nullptr && cupti.cuptiUnsubscribe != nullptr;
+  if (listener == nullptr && !can_ask) return {};
+  if (listener != nullptr && (!can_ask || cupti.cuptiEnableCallback == nullptr))
+    return Failure{"this CUPTI has no callbacks (cuptiSubscribe_v2, cuptiEnableCallback)", cupti.path, {}};
   char other[256] = {};
   CUpti_SubscriberParams parameters{sizeof parameters, "kgate", other, sizeof other};
   CUpti_SubscriberHandle handle = nullptr;
-  CUptiResult result = cupti.cuptiSubscribe_v2(&handle, on_callback, nullptr, &parameters);
+  CUptiResult result = cupti.cuptiSubscribe_v2(&handle, listener ? listener->callback : on_callback,
+                                               listener ? listener->user : nullptr, &parameters);
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
     return Failure{"another tool uses CUPTI in this process: " +
                        (other[0] ? sanitize(other, 100) : std::string("it gives no name")),
                    cupti.path, "Run kgate outside of other profilers and debuggers."};
   if (result != CUPTI_SUCCESS) return Failure{"cuptiSubscribe_v2: " + cupti.describe(result), cupti.path, {}};
-  cupti.cuptiUnsubscribe(handle);
+  if (listener == nullptr) {
+    cupti.cuptiUnsubscribe(handle);
+    return {};
+  }
+  for (uint32_t id : listener->wanted)
+    if (CUptiResult r = cupti.cuptiEnableCallback(1, handle, CUPTI_CB_DOMAIN_RESOURCE, id))
+      return Failure{"cuptiEnableCallback(" + std::to_string(id) + "): " + cupti.describe(r), cupti.path, {}};
   return {};
 }
 
@@ -137,12 +149,24 @@ struct CuptiCollector::State {
   std::optional<Bracket> begin;
   std::unordered_map<std::string, uint32_t, TextHash, std::equal_to<>> names;
   RecordWriter::Stage stage{2 * CuptiBuffers::kBytes};  // a wire record is no longer than CUPTI's
-  uint64_t forced_candidates = 0;                       // records that describe the application's work
+  struct Hidden {
+    uint32_t thread;
+    uint64_t begin, end;
+  };
+  std::mutex hidden_mutex;  // never held over a call to CUPTI
+  std::vector<Hidden> hidden;
+  std::atomic<bool> hiding{false};
+  std::unordered_set<uint32_t> hidden_calls;  // correlation ids
+  std::vector<wire::SyncRecord> held;         // while something is hidden: their calls may come after them
+  uint64_t forced_candidates = 0;             // records that describe the application's work
   bool finished = false;
 
   void flush(RecordWriter& writer, uint32_t round, uint32_t flag);
   void take(RecordWriter& writer, uint32_t round, const CUpti_Activity* record);
   void count_dropped(CUcontext context, uint32_t stream);
+  bool hides(const CUpti_ActivityAPI& call);
+  void forget_hidden();
+  void release_held(RecordWriter& writer, uint32_t round);
   uint32_t name_id(RecordWriter& writer, const char* name);
   template <typename Record>
   void put(wire::Kind kind, uint32_t round, Record& record) {
@@ -193,12 +217,14 @@ void CuptiCollector::State::take(RecordWriter& writer, uint32_t round, const CUp
     }
     case CUPTI_ACTIVITY_KIND_DRIVER: {
       const auto& a = *reinterpret_cast<const CUpti_ActivityAPI*>(record);
+      if (hides(a)) return;
       wire::ApiRecord out{{}, a.start, a.end, a.cbid, a.correlationId, a.threadId, a.returnValue};
       return put(wire::Kind::api, round, out);
     }
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: {
       const auto& s = *reinterpret_cast<const CUpti_ActivitySynchronization2*>(record);
       wire::SyncRecord out{{}, s.start, s.end, s.type, s.correlationId, s.streamId, s.contextId};
+      if (hiding.load(std::memory_order_acquire)) return held.push_back(out);
       return put(wire::Kind::sync, round, out);
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
@@ -221,6 +247,38 @@ void CuptiCollector::State::take(RecordWriter& writer, uint32_t round, const CUp
   }
 }
 
+bool CuptiCollector::State::hides(const CUpti_ActivityAPI& call) {
+  if (!hiding.load(std::memory_order_acquire)) return false;
+  std::lock_guard lock(hidden_mutex);
+  for (const Hidden& h : hidden) {
+    if (h.thread != call.threadId || call.start < h.begin || call.end > h.end) continue;
+    hidden_calls.insert(call.correlationId);
+    return true;
+  }
+  return false;
+}
+
+void CuptiCollector::State::release_held(RecordWriter& writer, uint32_t round) {
+  for (wire::SyncRecord& record : std::exchange(held, {})) {
+    if (hidden_calls.contains(record.correlation)) continue;
+    put(wire::Kind::sync, round, record);
+    if (stage.used() > CuptiBuffers::kBytes) writer.merge(stage);
+  }
+  writer.merge(stage);
+}
+
+// Records of calls that ended this long ago have been handed over.
+void CuptiCollector::State::forget_hidden() {
+  constexpr uint64_t kLong = 10'000'000'000;
+  if (!hiding.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(hidden_mutex);
+  uint64_t now = monotonic_ns();
+  std::erase_if(hidden, [&](const Hidden& h) { return h.end < now && now - h.end > kLong; });
+  if (!hidden.empty()) return;
+  hidden_calls.clear();
+  hiding = false;
+}
+
 void CuptiCollector::State::count_dropped(CUcontext context, uint32_t stream) {
   size_t dropped = 0;  // reading resets CUPTI's count
   if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS) health.dropped += dropped;
@@ -234,6 +292,8 @@ void CuptiCollector::State::flush(RecordWriter& writer, uint32_t round, uint32_t
     writer.merge(stage);
     if (context != nullptr) count_dropped(context, stream);
   });
+  release_held(writer, round);
+  forget_hidden();
   count_dropped(nullptr, 0);
 }
 
@@ -241,13 +301,24 @@ CuptiCollector::CuptiCollector(std::unique_ptr<State> state) : state_(std::move(
 CuptiCollector::~CuptiCollector() = default;
 
 Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string& library, const Collect& collect) {
+  return start(library, collect, nullptr);
+}
+
+Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string& library,
+                                                              const ResourceListener& listener) {
+  return start(library, {}, &listener);
+}
+
+Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string& library, const Collect& collect,
+                                                              const ResourceListener* listener) {
   auto cupti = trace::load_cupti(library);
   if (!cupti) return cupti.failure();
-  if (auto other = find_other_subscriber(*cupti)) return *other;
-  if (started.exchange(true))
+  if (started.load())
     return Failure{"this process has had a CUPTI session already", library,
                    "Use a fresh worker: records of a second session are wrong."};
-  auto* buffers = new CuptiBuffers;
+  if (auto problem = subscribe(*cupti, listener)) return *problem;
+  started = true;
+  auto* buffers = listener ? new CuptiBuffers(256, 256 << 10, false) : new CuptiBuffers;
   if (!buffers->mapped()) return Failure{"no memory for CUPTI's buffers", library, {}};
   owner = getpid();
   active_buffers = buffers;
@@ -265,6 +336,31 @@ void CuptiCollector::drain(RecordWriter& writer, uint32_t round) {
   // Not in start(): before CUDA is initialised CUPTI's clock has been seen to be another one.
   if (!state_->begin) state_->begin = bracket_clock(state_->cupti);
   state_->flush(writer, round, 0);
+}
+
+CollectorHealth CuptiCollector::health() const {
+  CollectorHealth health = state_->health;
+  health.buffers_exhausted = state_->buffers->exhausted();
+  if (state_->begin) {
+    health.clock_offset_begin = state_->begin->offset;
+    health.clock_half_width = state_->begin->half_width;
+  }
+  return health;
+}
+
+bool CuptiCollector::active() const { return state_->buffers->asked(); }
+
+void CuptiCollector::hide(uint32_t thread, uint64_t begin, uint64_t end) {
+  std::lock_guard lock(state_->hidden_mutex);
+  state_->hidden.push_back({thread, begin, end});
+  state_->hiding = true;
+}
+
+std::optional<uint32_t> CuptiCollector::graph_id(gpu::CUgraphExec graph) const {
+  uint32_t id = 0;
+  if (state_->cupti.cuptiGetGraphExecId == nullptr || state_->cupti.cuptiGetGraphExecId(graph, &id) != CUPTI_SUCCESS)
+    return {};
+  return id;
 }
 
 CollectorHealth CuptiCollector::finish(RecordWriter& writer) {

@@ -1,5 +1,6 @@
-// CUPTI activity collection inside the worker (real CUPTI, or the virtual GPU's own export of it). One session a
-// process, in the order that the notes in docs/tracing.md demand; never finalised: flush, count, _exit.
+// CUPTI activity collection inside the worker, or inside a traced application (real CUPTI, or the virtual GPU's own
+// export of it). One session a process, in the order that the notes in docs/tracing.md demand; never finalised: flush,
+// count, _exit.
 //
 // Enters: the driver library's kind. Leaves: records in a RecordWriter::Stage and CollectorHealth. No lock is held over
 // a CUPTI call.
@@ -7,8 +8,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "gpu/cupti_abi.h"
 #include "support/error.h"
 #include "trace/writer.h"
 
@@ -31,11 +35,21 @@ struct Collect {
   bool kernels = true, driver = true, sync = true, memory = true, overhead = true;
 };
 
+// Who is told of contexts, modules and graphs while they come and go (CUPTI_CBID_RESOURCE_*), in the thread that makes
+// them. The subscription lasts as long as the process.
+struct ResourceListener {
+  gpu::CUpti_CallbackFunc callback = nullptr;
+  void* user = nullptr;
+  std::vector<uint32_t> wanted;  // callback ids
+};
+
 class CuptiCollector {
  public:
   // `library`: path of libcupti, or of libkgate_vgpu.so. Call before cuInit. Throws nothing: no CUPTI is a Failure with
   // a hint.
   static Result<std::unique_ptr<CuptiCollector>> start(const std::string& library, const Collect& collect = {});
+  // In an application: of many threads, whose calls nobody foresees.
+  static Result<std::unique_ptr<CuptiCollector>> start(const std::string& library, const ResourceListener& listener);
   ~CuptiCollector();
 
   // Between rounds, after a context synchronize: hands over completed records, tagged with `round`.
@@ -43,8 +57,17 @@ class CuptiCollector {
   // Last: flush, count drops, bracket the clock, forced flush (must be empty).
   CollectorHealth finish(RecordWriter& writer);
 
+  CollectorHealth health() const;  // so far
+  bool active() const;             // CUPTI has asked for a buffer: CUDA is at work
+  // Leaves out what `thread` calls from `begin` to `end`: calls that the tracer itself makes. Any thread; before the
+  // calls' records are drained.
+  void hide(uint32_t thread, uint64_t begin, uint64_t end);
+  std::optional<uint32_t> graph_id(gpu::CUgraphExec graph) const;  // KernelRecord.graph
+
  private:
   struct State;
+  static Result<std::unique_ptr<CuptiCollector>> start(const std::string& library, const Collect& collect,
+                                                       const ResourceListener* listener);
   explicit CuptiCollector(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

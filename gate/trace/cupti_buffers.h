@@ -17,8 +17,11 @@ namespace kgate::trace {
 class CuptiBuffers {
  public:
   static constexpr size_t kCount = 64, kBytes = 1 << 20, kDiscardBytes = 64 << 10, kDiscards = 8;
+  static constexpr size_t kMaxCount = 256;
 
-  CuptiBuffers();
+  // `count`: a multiple of 64, at most kMaxCount. CUPTI keeps one buffer a thread, so that an application of many
+  // threads needs many, of which most hold little: their memory is touched only if `touch`.
+  explicit CuptiBuffers(size_t count = kCount, size_t bytes = kBytes, bool touch = true);
   bool mapped() const { return memory_ != nullptr; }
 
   // From CUPTI's callbacks, any thread.
@@ -29,13 +32,16 @@ class CuptiBuffers {
   // free again.
   template <typename Take>
   void drain(Take take) {
-    for (uint64_t ready = completed_.exchange(0, std::memory_order_acquire); ready != 0; ready &= ready - 1) {
-      auto index = static_cast<size_t>(__builtin_ctzll(ready));
-      const Slot& slot = slots_[index];
-      take(memory_ + index * kBytes, slot.valid, slot.context, slot.stream);
-      recycle(index);
-    }
+    for (size_t word = 0; word < count_ / 64; ++word)
+      for (uint64_t ready = completed_[word].exchange(0, std::memory_order_acquire); ready != 0; ready &= ready - 1) {
+        size_t index = word * 64 + static_cast<size_t>(__builtin_ctzll(ready));
+        const Slot& slot = slots_[index];
+        take(memory_ + index * bytes_, slot.valid, slot.context, slot.stream);
+        recycle(index);
+      }
   }
+  bool asked() const { return asked_.load(std::memory_order_relaxed); }  // CUPTI is at work
+  size_t bytes() const { return bytes_; }
   uint64_t exhausted() const { return exhausted_.load(std::memory_order_relaxed); }
 
  private:
@@ -46,9 +52,11 @@ class CuptiBuffers {
   };
   void recycle(size_t index);
 
-  uint8_t* memory_ = nullptr;  // kCount * kBytes, then the discard buffers; never unmapped: CUPTI may come late
-  std::atomic<uint64_t> free_{~uint64_t{0}}, completed_{0};
-  std::array<Slot, kCount> slots_;
+  const size_t count_, bytes_;
+  uint8_t* memory_ = nullptr;  // count * bytes, then the discard buffers; never unmapped: CUPTI may come late
+  std::array<std::atomic<uint64_t>, kMaxCount / 64> free_{}, completed_{};
+  std::array<Slot, kMaxCount> slots_;
+  std::atomic<bool> asked_{false};
   std::atomic<uint64_t> exhausted_{0};
 };
 

@@ -24,6 +24,8 @@
 #define KGATE_CUPTI_OPTIONAL_CALLS(X)                                                                                \
   X(cuptiSubscribe_v2, (gpu::CUpti_SubscriberHandle*, gpu::CUpti_CallbackFunc, void*, gpu::CUpti_SubscriberParams*)) \
   X(cuptiUnsubscribe, (gpu::CUpti_SubscriberHandle))                                                                 \
+  X(cuptiEnableCallback, (uint32_t, gpu::CUpti_SubscriberHandle, int, uint32_t))                                     \
+  X(cuptiGetGraphExecId, (gpu::CUgraphExec, uint32_t*))                                                              \
   X(cuptiActivityEnableAllSyncRecords, (uint8_t))
 
 namespace kgate::trace {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "vgpu/cupti_callbacks.h"
 #include "vgpu/cupti_records.h"
 #include "vgpu/driver_call.h"
 
@@ -32,33 +33,12 @@ std::map<CUpti_ActivityAttribute, AttributeValue> attributes = {
     {CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, {sizeof(uint8_t), 0}},
     {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, {sizeof(uint8_t), 1}},
 };
-bool subscribed = false;
-std::string subscriber_name;
-
-CUptiResult subscribe(CUpti_SubscriberHandle* out, CUpti_CallbackFunc callback, const char* name, char* old_name,
-                      size_t old_size) {
-  if (out == nullptr || callback == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  auto injection = cupti::read_injection();
-  if (!injection) return CUPTI_ERROR_INVALID_PARAMETER;
-  std::lock_guard lock(session_mutex);
-  if (subscribed || injection->other_subscriber) {
-    std::string other = subscribed ? subscriber_name : "CUPTI for injected tool";
-    if (old_name != nullptr && old_size != 0) {
-      size_t length = other.copy(old_name, old_size - 1);
-      old_name[length] = '\0';
-    }
-    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-  }
-  subscribed = true;
-  subscriber_name = std::string("CUPTI for ") + (name != nullptr ? name : "unnamed");
-  *out = reinterpret_cast<CUpti_SubscriberHandle>(&subscribed);
-  return CUPTI_SUCCESS;
-}
 
 const char* cupti_result_name(CUptiResult code) {
   switch (code) {
 #define KGATE_NAME(name, value) \
-  case name: return #name;
+  case name:                    \
+    return #name;
     KGATE_CUPTI_RESULTS(KGATE_NAME)
 #undef KGATE_NAME
   }
@@ -91,24 +71,21 @@ KGATE_EXPORT CUptiResult cuptiSetThreadIdType(unsigned type) {
   return CUPTI_SUCCESS;
 }
 
-KGATE_EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* out, CUpti_CallbackFunc callback, void*) {
-  return subscribe(out, callback, nullptr, nullptr, 0);
+KGATE_EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* out, CUpti_CallbackFunc callback, void* user) {
+  return cupti::subscribe(out, callback, user, nullptr);
 }
 
-KGATE_EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* out, CUpti_CallbackFunc callback, void*,
+KGATE_EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* out, CUpti_CallbackFunc callback, void* user,
                                            CUpti_SubscriberParams* params) {
-  if (params == nullptr) return subscribe(out, callback, nullptr, nullptr, 0);
-  if (params->structSize != sizeof(CUpti_SubscriberParams)) return CUPTI_ERROR_INVALID_PARAMETER;
-  return subscribe(out, callback, params->subscriberName, params->oldSubscriberName, params->oldSubscriberSize);
+  if (params != nullptr && params->structSize != sizeof(CUpti_SubscriberParams)) return CUPTI_ERROR_INVALID_PARAMETER;
+  return cupti::subscribe(out, callback, user, params);
 }
 
-KGATE_EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
-  std::lock_guard lock(session_mutex);
-  if (!subscribed || subscriber != reinterpret_cast<CUpti_SubscriberHandle>(&subscribed)) {
-    return CUPTI_ERROR_INVALID_PARAMETER;
-  }
-  subscribed = false;
-  return CUPTI_SUCCESS;
+KGATE_EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) { return cupti::unsubscribe(subscriber); }
+
+KGATE_EXPORT CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle subscriber, int domain,
+                                             uint32_t cbid) {
+  return cupti::enable_callback(on != 0, subscriber, domain, cbid);
 }
 
 KGATE_EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,

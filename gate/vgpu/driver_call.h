@@ -6,8 +6,10 @@
 #pragma once
 
 #include <new>
+#include <string_view>
 #include <utility>
 
+#include "vgpu/cupti_callbacks.h"
 #include "vgpu/cupti_records.h"
 #include "vgpu/driver_state.h"
 
@@ -21,7 +23,8 @@ struct Call {
   State& state;
   Context& context;
   uint32_t correlation;
-  cupti::Record record{};  // the activity of this call; kind INVALID: none
+  cupti::Record record{};    // the activity of this call; kind INVALID: none
+  std::string_view image{};  // of the module that this call loaded; empty: none
 };
 
 template <typename Body>
@@ -62,6 +65,7 @@ CUresult context_call(uint32_t cbid, Body&& body) noexcept {
     CUresult code = body(call);
     lock.unlock();
     if (call.record.kind() != CUPTI_ACTIVITY_KIND_INVALID) cupti::write(call.record);
+    if (!call.image.empty()) cupti::module_loaded(handle, call.image);
     return code;
   });
   api.finish(result);

@@ -6,16 +6,43 @@ namespace kgate::vgpu {
 
 namespace {
 
+// Tells the subscriber of a context that a call made, once the lock is released.
+CUresult announced(CUresult result, CUcontext made) {
+  if (made != nullptr) cupti::context_created(made);
+  return result;
+}
+
+// The subscriber learns of a context's end while it is still whole. Two threads that destroy the same context would
+// both tell; one of them has an error of the application's.
+void announce_end(CUcontext context) {
+  bool known = false;
+  {
+    State& s = state();
+    std::lock_guard lock(s.mutex);
+    known = s.contexts.find(context) != nullptr;
+  }
+  if (known) cupti::context_destroyed(context);
+}
+
+// The primary context, if a release (or, with `any`, a reset) is about to end it.
+CUcontext ending_primary(bool any) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return any || s.primary_references == 1 ? s.primary : nullptr;
+}
+
 CUresult make_context(CUcontext* context, unsigned flags, CUdevice device) {
-  return global_call([&](State& s) {
+  CUcontext announce = nullptr;
+  CUresult result = global_call([&](State& s) {
     if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     CUcontext made = s.create_context(flags);
     if (made == nullptr) return CUDA_ERROR_INVALID_VALUE;
     context_stack().push_back(made);
-    *context = made;
+    *context = announce = made;
     return CUDA_SUCCESS;
   });
+  return announced(result, announce);
 }
 
 // The context that `handle` names, the current one for null.
@@ -32,19 +59,23 @@ CUresult with_context(CUcontext handle, const void* out, auto&& body) noexcept {
 }  // namespace
 
 KGATE_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  return global_call([&](State& s) {
+  CUcontext announce = nullptr;
+  CUresult result = global_call([&](State& s) {
     if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    if (s.primary == nullptr && (s.primary = s.create_context(s.primary_flags)) == nullptr) {
-      return CUDA_ERROR_INVALID_VALUE;
+    if (s.primary == nullptr) {
+      if ((s.primary = s.create_context(s.primary_flags)) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      announce = s.primary;
     }
     ++s.primary_references;
     *context = s.primary;
     return CUDA_SUCCESS;
   });
+  return announced(result, announce);
 }
 
 KGATE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  if (CUcontext last = ending_primary(false)) announce_end(last);
   return global_call([&](State& s) {
     if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     if (s.primary_references == 0) return CUDA_ERROR_INVALID_CONTEXT;
@@ -57,6 +88,7 @@ KGATE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 }
 
 KGATE_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  if (CUcontext last = ending_primary(true)) announce_end(last);
   return global_call([&](State& s) {
     if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     if (s.primary != nullptr) s.destroy_context(s.primary);
@@ -95,6 +127,7 @@ KGATE_EXPORT CUresult cuCtxCreate_v4(CUcontext* context, void* params, unsigned 
 }
 
 KGATE_EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
+  if (context != nullptr && context != ending_primary(true)) announce_end(context);
   return global_call([&](State& s) {
     if (s.contexts.find(context) == nullptr || context == s.primary) return CUDA_ERROR_INVALID_CONTEXT;
     s.destroy_context(context);

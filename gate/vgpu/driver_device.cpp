@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "vgpu/driver_call.h"
+#include "vgpu/driver_injection.h"
 
 namespace kgate::vgpu {
 
@@ -63,6 +64,7 @@ CUresult device_call(CUdevice device, const void* out, Body&& body) noexcept {
 KGATE_EXPORT CUresult cuInit(unsigned flags) {
   return guarded([&] {
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    run_injection();
     State& s = state();
     std::lock_guard lock(s.mutex);
     auto settings = read_settings();

@@ -82,6 +82,7 @@ CUresult load(Call& call, CUmodule* out, const void* image, JitLogs logs) {
     }
     module->program = std::move(*program);
     module->target_sm = target_of(text);
+    call.image = text;
   }
   LoadedModule& loaded = *module;
   *out = s.modules.add(std::move(module));

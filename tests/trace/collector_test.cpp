@@ -38,8 +38,9 @@ struct Session {
   std::unique_ptr<RecordWriter> writer = std::move(*RecordWriter::open(memfd, kBytes));
   std::unique_ptr<CuptiCollector> collector;
 
-  Session() {
-    auto started = CuptiCollector::start(KGATE_FAKE_CUPTI);
+  explicit Session(const ResourceListener* listener = nullptr) {
+    auto started =
+        listener ? CuptiCollector::start(KGATE_FAKE_CUPTI, *listener) : CuptiCollector::start(KGATE_FAKE_CUPTI);
     if (started)
       collector = std::move(*started);
     else
@@ -180,6 +181,93 @@ TEST(Collector, empty_pool_discards_and_counts_and_is_refilled_by_draining) {
     EXPECT_GT(r.lost, 0u);  // the memfd is smaller than the pool
     EXPECT_GT(r.kernels.size(), 10'000u);
   }));
+}
+
+// In an application.
+
+uint32_t heard;
+void listen(void* user, int, uint32_t id, const void*) { heard = user == &heard ? id : 0; }
+
+TEST(Collector, a_listener_stays_subscribed_and_is_told_before_anything_is_recorded) {
+  EXPECT_TRUE(passes_in_child([] {
+    ResourceListener listener{listen, &heard, {1, 6, 18}};
+    Session s(&listener);
+    EXPECT_TRUE(s.log().starts_with("callback:3:1 callback:3:6 callback:3:18 thread_id:1 ")) << s.log();
+    EXPECT_EQ(s.call<int(uint32_t, const void*)>("fake_cupti_call")(6, nullptr), 1);
+    EXPECT_EQ(heard, 6u);
+    EXPECT_EQ(s.collector->graph_id(reinterpret_cast<CUgraphExec>(42)), 42u);
+  }));
+  EXPECT_TRUE(passes_in_child([] {
+    Session s;  // a worker only asks
+    EXPECT_EQ(s.call<int(uint32_t, const void*)>("fake_cupti_call")(6, nullptr), 0);
+  }));
+}
+
+TEST(Collector, callbacks_that_cannot_be_had_are_a_refusal) {
+  EXPECT_TRUE(passes_in_child([] {
+    setenv("FAKE_CUPTI_NO_CALLBACKS", "1", 1);
+    auto started = CuptiCollector::start(KGATE_FAKE_CUPTI, ResourceListener{listen, nullptr, {6}});
+    ASSERT_FALSE(started);
+    EXPECT_NE(started.failure().what.find("cuptiEnableCallback(6)"), std::string::npos) << started.failure().what;
+  }));
+}
+
+TEST(Collector, what_the_tracer_itself_calls_is_left_out_with_its_synchronisation) {
+  EXPECT_TRUE(passes_in_child([] {
+    ResourceListener listener{listen, nullptr, {}};
+    Session s(&listener);
+    auto call = [&](uint32_t thread, uint64_t start, uint64_t end, uint32_t correlation) {
+      CUpti_ActivitySynchronization2 sync{};  // comes before the record of its call
+      sync.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sync.type = 4, sync.start = start, sync.end = end;
+      sync.correlationId = correlation;
+      s.emit(sync);
+      CUpti_ActivityAPI api{};
+      api.kind = CUPTI_ACTIVITY_KIND_DRIVER, api.cbid = 17, api.start = start, api.end = end, api.threadId = thread;
+      api.correlationId = correlation;
+      s.emit(api);
+    };
+    s.collector->hide(7, 100, 200);
+    call(7, 110, 120, 1);
+    call(7, 190, 210, 2);  // not inside
+    call(8, 110, 120, 3);  // another thread's
+    s.collector->drain(*s.writer, 0);
+    s.collector->finish(*s.writer);
+    trace::Records r = s.records();
+    ASSERT_EQ(r.apis.size(), 2u);
+    EXPECT_EQ(r.apis[0].correlation, 2u);
+    EXPECT_EQ(r.apis[1].correlation, 3u);
+    ASSERT_EQ(r.syncs.size(), 2u);
+    EXPECT_EQ(r.syncs[0].correlation, 2u);
+  }));
+}
+
+TEST(Collector, an_application_of_many_threads_finds_a_buffer_for_each) {
+  auto* buffers = new trace::CuptiBuffers(256, 256 << 10, false);
+  ASSERT_TRUE(buffers->mapped());
+  EXPECT_FALSE(buffers->asked());
+  std::vector<uint8_t*> all;
+  for (size_t i = 0; i < 256; ++i) {
+    uint8_t* buffer = nullptr;
+    size_t size = 0;
+    buffers->request(&buffer, &size);
+    ASSERT_EQ(size, size_t{256} << 10);
+    buffer[0] = buffer[size - 1] = 1;
+    all.push_back(buffer);
+  }
+  EXPECT_TRUE(buffers->asked());
+  EXPECT_EQ(buffers->exhausted(), 0u);
+  uint8_t* discard = nullptr;
+  size_t size = 0;
+  buffers->request(&discard, &size);
+  EXPECT_NE(discard, nullptr);
+  EXPECT_EQ(buffers->exhausted(), 1u);
+  buffers->complete(nullptr, 0, discard, 8);
+  for (uint8_t* buffer : all) buffers->complete(nullptr, 0, buffer, 8);
+  size_t drained = 0;
+  buffers->drain([&](uint8_t*, size_t valid, CUcontext, uint32_t) { drained += valid; });
+  EXPECT_EQ(drained, 256u * 8);
+  buffers->request(&discard, &size);
+  EXPECT_EQ(size, size_t{256} << 10);
 }
 
 TEST(Collector, clock_is_the_monotonic_one) {

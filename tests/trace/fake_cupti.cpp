@@ -1,5 +1,6 @@
 // A CUPTI of the test's own: it logs the order of calls, and hands over whatever records the test gives it. Loaded with
-// dlopen like the real one. FAKE_CUPTI_VERSION and FAKE_CUPTI_OTHER (name of another subscriber) change what it says.
+// dlopen like the real one. FAKE_CUPTI_VERSION, FAKE_CUPTI_OTHER (name of another subscriber) and
+// FAKE_CUPTI_NO_CALLBACKS change what it says.
 #include "fake_cupti.h"
 
 #include <cstdlib>
@@ -16,6 +17,8 @@ std::string call_log;
 CUpti_BuffersCallbackRequestFunc request_buffer;
 CUpti_BuffersCallbackCompleteFunc complete_buffer;
 CUpti_TimestampCallbackFunc timestamp;
+CUpti_CallbackFunc subscriber;
+void* subscriber_data;
 struct Buffer {
   uint8_t* data = nullptr;
   size_t size = 0, used = 0;
@@ -58,6 +61,11 @@ extern "C" {
 
 const char* fake_cupti_log() { return call_log.c_str(); }
 void fake_cupti_set_dropped(size_t count) { dropped = count; }
+int fake_cupti_call(uint32_t id, const void* data) {
+  if (subscriber == nullptr) return 0;
+  subscriber(subscriber_data, static_cast<int>(CUPTI_CB_DOMAIN_RESOURCE), id, data);
+  return 1;
+}
 void fake_cupti_hold(const void* record, size_t size) {
   held.emplace_back(static_cast<const uint8_t*>(record), static_cast<const uint8_t*>(record) + size);
 }
@@ -84,16 +92,28 @@ CUptiResult cuptiGetTimestamp(uint64_t* time) {
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiSetThreadIdType(unsigned type) { return log("thread_id:" + std::to_string(type)); }
-CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc, void*,
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* user,
                               CUpti_SubscriberParams* parameters) {
   if (const char* other = std::getenv("FAKE_CUPTI_OTHER")) {
     std::strncpy(parameters->oldSubscriberName, other, parameters->oldSubscriberSize - 1);
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
   *handle = reinterpret_cast<CUpti_SubscriberHandle>(&call_log);
+  subscriber = callback, subscriber_data = user;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) { return CUPTI_SUCCESS; }
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
+  subscriber = nullptr;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiEnableCallback(uint32_t, CUpti_SubscriberHandle, int domain, uint32_t id) {
+  if (std::getenv("FAKE_CUPTI_NO_CALLBACKS")) return CUPTI_ERROR_NOT_SUPPORTED;
+  return log("callback:" + std::to_string(domain) + ":" + std::to_string(id));
+}
+CUptiResult cuptiGetGraphExecId(CUgraphExec graph, uint32_t* id) {
+  *id = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(graph));
+  return CUPTI_SUCCESS;
+}
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
                                            CUpti_BuffersCallbackCompleteFunc complete) {
   request_buffer = request, complete_buffer = complete;
