@@ -131,8 +131,11 @@ Result<Fd> open_library(const std::string& path) {
   return fd;
 }
 
-Result<std::vector<ProbeSymbol>> find_probe_symbols(const Fd& library, const std::string& path,
-                                                    std::span<const EntryPoint> wanted) {
+namespace {
+
+// By place in `wanted`; two names may have one address.
+Result<std::map<size_t, ProbeSymbol>> find_names(const Fd& library, const std::string& path,
+                                                 std::span<const EntryPoint> wanted) {
   struct stat st {};
   if (::fstat(library.get(), &st) != 0) return Failure{std::string("cannot read: ") + std::strerror(errno), path, {}};
   if (!S_ISREG(st.st_mode) || st.st_size == 0) return Failure{"not a library", path, {}};
@@ -143,7 +146,7 @@ Result<std::vector<ProbeSymbol>> find_probe_symbols(const Fd& library, const std
 
   std::unordered_map<std::string_view, size_t> rank;
   for (size_t i = 0; i < wanted.size(); ++i) rank.emplace(wanted[i].name, i);
-  std::map<size_t, ProbeSymbol> by_rank;
+  std::map<size_t, ProbeSymbol> found;
   for (uint64_t i = 1; i < elf.symbol_count(); ++i) {
     Elf64_Sym symbol;
     uint64_t offset = 0;
@@ -154,11 +157,20 @@ Result<std::vector<ProbeSymbol>> find_probe_symbols(const Fd& library, const std
     if (want == rank.end() || !elf.file_offset(symbol.st_value, &offset)) continue;
     ProbeSymbol probe{name, wanted[want->second].use, probe_cost(elf.code(offset)), offset, 0};
     if (probe.cost == ProbeSymbol::Cost::emulated_after_endbr) probe.file_offset += kEndbrBytes;
-    by_rank.emplace(want->second, std::move(probe));
+    found.emplace(want->second, std::move(probe));
   }
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<ProbeSymbol>> find_probe_symbols(const Fd& library, const std::string& path,
+                                                    std::span<const EntryPoint> wanted) {
+  auto names = find_names(library, path, wanted);
+  if (!names) return names.failure();
   std::vector<ProbeSymbol> found;
   std::unordered_set<uint64_t> offsets;
-  for (auto& [_, probe] : by_rank)
+  for (auto& [_, probe] : *names)
     if (offsets.insert(probe.file_offset).second) found.push_back(std::move(probe));
   return found;
 }
@@ -167,6 +179,27 @@ Result<std::vector<ProbeSymbol>> find_probe_symbols(const std::string& path, std
   auto library = open_library(path);
   if (!library) return library.failure();
   return find_probe_symbols(*library, path, wanted);
+}
+
+Result<EntryPointSurvey> survey_entry_points(const std::string& path) {
+  auto library = open_library(path);
+  if (!library) return library.failure();
+  auto names = find_names(*library, path, entry_points());
+  if (!names) return names.failure();
+  EntryPointSurvey survey;
+  survey.exported = names->size();
+  std::unordered_set<uint64_t> offsets;
+  for (const auto& [_, probe] : *names) {
+    ++survey.by_use[static_cast<size_t>(probe.use)];
+    survey.emulated += probe.cost == ProbeSymbol::Cost::emulated;
+    survey.emulated_after_endbr += probe.cost == ProbeSymbol::Cost::emulated_after_endbr;
+    survey.single_step += probe.cost == ProbeSymbol::Cost::single_step;
+    if (probe.cost == ProbeSymbol::Cost::single_step) survey.single_stepped.push_back(probe.name);
+    survey.aliases += !offsets.insert(probe.file_offset).second;
+  }
+  for (size_t i = 0; i < entry_points().size(); ++i)
+    if (!names->contains(i)) survey.absent.push_back(entry_points()[i].name);
+  return survey;
 }
 
 }  // namespace kgate::trace

@@ -6,6 +6,7 @@
 // register has changed there.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,16 @@ Result<std::vector<ProbeSymbol>> find_probe_symbols(const Fd& library, const std
 Result<std::vector<ProbeSymbol>> find_probe_symbols(const std::string& path, std::span<const EntryPoint> wanted);
 
 Result<Fd> open_library(const std::string& path);  // for reading
+
+// Which entry points of the table a driver library has, for doctor.
+struct EntryPointSurvey {
+  size_t exported = 0;                                             // names of the table that it exports
+  size_t emulated = 0, emulated_after_endbr = 0, single_step = 0;  // of those names
+  size_t aliases = 0;                                              // names that share another one's address
+  std::array<size_t, kProbeUses> by_use{};                         // exported names
+  std::vector<std::string> single_stepped, absent;                 // names
+};
+Result<EntryPointSurvey> survey_entry_points(const std::string& path);
 
 // The file behind a library name without a folder ("libcuda.so.1") in a running process: the one that is mapped there
 // (libcuda.so.580.159.04). A path is given back as it is.

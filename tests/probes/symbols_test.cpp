@@ -56,10 +56,28 @@ TEST(ProbeSymbols, entry_points_are_found_with_class_and_offset) {
   EXPECT_EQ(static_cast<uint8_t>(file[find(*symbols, "cuLaunchKernelEx")->file_offset]), 0x55);  // push, behind endbr64
 }
 
+TEST(ProbeSymbols, survey_counts_the_entry_points_of_a_library_by_class_and_use) {
+  auto survey = survey_entry_points(KGATE_FAKE_DRIVER);
+  ASSERT_TRUE(survey) << survey.failure().what;
+  EXPECT_EQ(survey->exported, 7u);
+  EXPECT_EQ(survey->aliases, 1u);  // cuCtxSynchronize and its _v2
+  EXPECT_EQ(survey->emulated, 5u);
+  EXPECT_EQ(survey->emulated_after_endbr, 1u);
+  EXPECT_EQ(survey->single_stepped, std::vector<std::string>{"cuEventSynchronize"});
+  EXPECT_EQ(survey->absent.size(), entry_points().size() - 7);
+  EXPECT_EQ(survey->by_use[static_cast<size_t>(ProbeSymbol::Use::sync)], 4u);
+  EXPECT_FALSE(survey_entry_points("/nonexistent.so"));
+  auto full = survey_entry_points(KGATE_FULL_DRIVER);
+  ASSERT_TRUE(full);
+  EXPECT_EQ(full->emulated, entry_points().size());
+  EXPECT_TRUE(full->absent.empty());
+}
+
 TEST(ProbeSymbols, two_names_of_one_function_are_probed_once) {
   auto symbols = find_probe_symbols(KGATE_FAKE_DRIVER, entry_points());
   ASSERT_TRUE(symbols);
-  EXPECT_NE(find(*symbols, "cuCtxSynchronize") != nullptr, find(*symbols, "cuCtxSynchronize_v2") != nullptr);
+  EXPECT_NE(find(*symbols, "cuCtxSynchronize"), nullptr);  // the first of the table gives the name
+  EXPECT_EQ(find(*symbols, "cuCtxSynchronize_v2"), nullptr);
 }
 
 TEST(ProbeSymbols, whatever_is_no_library_is_refused_with_a_reason) {
