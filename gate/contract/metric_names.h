@@ -38,6 +38,7 @@ inline constexpr MetricName kMetricNames[] = {
     {"dram_bytes", MetricUnit::bytes},
     {"preempted", MetricUnit::ns},
     {"runqueue", MetricUnit::ns},
+    {"blocked", MetricUnit::ns},
     {"virtual.instructions", MetricUnit::count},
     {"virtual.sectors", MetricUnit::count},
     {"virtual.bank_conflicts", MetricUnit::count},

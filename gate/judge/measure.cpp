@@ -19,13 +19,14 @@ using wire::Phase;
 struct RoundData {
   uint32_t arm = 0, pair = 0;
   std::vector<double> service, response, kernel_time, launch_api, queue_wait;
-  double others_delay = 0, preempted = 0, runqueue = 0;
+  double others_delay = 0, preempted = 0, runqueue = 0, blocked = 0;
   std::map<uint32_t, std::vector<std::pair<uint64_t, uint64_t>>> syncs;  // by thread
   uint64_t requests = 0, launches = 0, sync_calls = 0, alloc_calls = 0;
   bool has_api = false, has_off_cpu = false, has_switches = false, has_kernels = false;
   double instructions = 0, sectors = 0, conflicts = 0, divergence = 0;
   uint64_t virtual_launches = 0;
-  uint64_t first_issue = UINT64_MAX;  // of the measured part: what the host did before it is not counted
+  uint64_t first_issue = UINT64_MAX, last_end = 0;  // of the measured part: what the host did outside is not counted
+  std::set<uint32_t> threads;                       // that issued its requests
 };
 
 using Rounds = std::map<uint32_t, RoundData>;
@@ -57,6 +58,8 @@ void add_requests(const std::vector<RequestRow>& rows, bool external, Rounds& ro
     if (!data) continue;
     ++data->requests;
     data->first_issue = std::min(data->first_issue, row.issue);
+    data->last_end = std::max(data->last_end, row.end);
+    data->threads.insert(row.thread);
     data->service.push_back(double(row.end) - double(row.issue));
     if (external) data->response.push_back(double(row.end) - double(row.arrival));
   }
@@ -68,39 +71,52 @@ struct JudgedLaunch {
   double duration;
 };
 
-void sort_by_launch(std::vector<KernelRow>& rows) {
-  std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) {
-    return std::tie(a.round, a.launch_begin) < std::tie(b.round, b.launch_begin);
+using Kernels = std::vector<const KernelRow*>;
+
+Kernels in_launch_order(const std::vector<KernelRow>& rows) {
+  Kernels order;
+  order.reserve(rows.size());
+  for (const KernelRow& row : rows) order.push_back(&row);
+  std::stable_sort(order.begin(), order.end(), [](const KernelRow* a, const KernelRow* b) {
+    return std::tie(a->round, a->launch_begin) < std::tie(b->round, b->launch_begin);
   });
+  return order;
 }
 
 // `rows` in the order of their launch. Item 0 opens a launch; later items of the same request and launch add to it.
-std::vector<JudgedLaunch> judged_launches(const std::vector<KernelRow>& rows) {
+std::vector<JudgedLaunch> judged_launches(const Kernels& rows) {
+  bool several = std::any_of(rows.begin(), rows.end(), [](const KernelRow* row) { return row->item != 0; });
   std::vector<JudgedLaunch> launches;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, size_t> open;  // (round, sequence, launch) → index
-  for (const auto& row : rows) {
-    if (!row.judged || row.end == 0) continue;  // no device record: the trace's health says so
-    double duration = double(row.end) - double(row.start);
-    auto key = std::make_tuple(row.round, row.sequence, row.launch);
-    auto found = open.find(key);
-    if (row.item != 0 && found != open.end()) {
+  for (const KernelRow* row : rows) {
+    if (!row->judged || row->end == 0) continue;  // no device record: the trace's health says so
+    double duration = double(row->end) - double(row->start);
+    auto key = std::make_tuple(row->round, row->sequence, row->launch);
+    auto found = row->item != 0 ? open.find(key) : open.end();
+    if (found != open.end()) {
       launches[found->second].duration += duration;
     } else {
-      open[key] = launches.size();
-      launches.push_back({&row, duration});
+      if (several) open[key] = launches.size();
+      launches.push_back({row, duration});
     }
   }
   return launches;
 }
 
-void add_kernels(const std::vector<KernelRow>& rows, Rounds& rounds, const Quarantine& left_out) {
-  for (const auto& row : rows) {
-    RoundData* data = round_of(row, rounds, left_out);
-    if (!data || row.end == 0) continue;
-    uint64_t ready = std::max(row.launch_end, row.previous_end);  // from here on only the GPU keeps it waiting
+// From when on only the GPU kept the kernel waiting, to its end. Where that is the end of its launch, a host time, the
+// value is off by how far the clocks differ; that is the same in both arms of a pair and cancels out between them.
+double delay_of(const KernelRow& row) {
+  uint64_t ready = row.launch_end != 0 ? std::max(row.launch_end, row.previous_end) : row.start;
+  return row.end > ready ? double(row.end - ready) : 0.0;
+}
+
+void add_kernels(const Kernels& rows, Rounds& rounds, const Quarantine& left_out) {
+  for (const KernelRow* row : rows) {
+    RoundData* data = round_of(*row, rounds, left_out);
+    if (!data || row->end == 0) continue;
     data->has_kernels = true;
-    data->queue_wait.push_back(row.start > ready ? double(row.start - ready) : 0.0);
-    if (!row.judged) data->others_delay += row.end > ready ? double(row.end - ready) : 0.0;
+    if (row->queue_ns) data->queue_wait.push_back(double(*row->queue_ns));
+    if (!row->judged) data->others_delay += delay_of(*row);
   }
   for (const auto& launch : judged_launches(rows))
     if (RoundData* data = round_of(*launch.first, rounds, left_out)) data->kernel_time.push_back(launch.duration);
@@ -123,16 +139,38 @@ void add_api_calls(const std::vector<ApiRow>& rows, Rounds& rounds, const Quaran
   }
 }
 
+// CUPTI's records of waits lie inside the calls that wait; where a call waits that is not known to, they are all there
+// is.
+void add_syncs(const std::vector<SyncRow>& rows, Rounds& rounds, const Quarantine& left_out) {
+  for (const auto& row : rows)
+    if (row.waits)
+      if (RoundData* data = round_of(row, rounds, left_out)) data->syncs[row.thread].emplace_back(row.start, row.end);
+}
+
+// Length of the part of [begin, end) that lies in the measured part of the round.
+double inside(const RoundData& data, uint64_t begin, uint64_t end) {
+  begin = std::max(begin, data.first_issue), end = std::min(end, data.last_end);
+  return end > begin ? double(end - begin) : 0.0;
+}
+
 void add_off_cpu(const std::vector<OffCpuRow>& rows, Rounds& rounds) {
   for (const auto& row : rows) {
     auto found = rounds.find(row.round);
     if (found == rounds.end()) continue;
-    bool seen = row.state != kUnknownState;  // else a whole round's account, warm-up included (tier T2)
-    found->second.has_off_cpu = true;
-    found->second.has_switches |= seen;
-    if (seen && row.begin < found->second.first_issue) continue;
-    if (row.state == 0) found->second.preempted += double(row.end) - double(row.begin);
-    found->second.runqueue += double(row.run_queue_ns);
+    RoundData& data = found->second;
+    data.has_off_cpu = true;
+    if (row.state == kUnknownState) {  // a whole round's account, warm-up included (tier T2)
+      data.runqueue += double(row.run_queue_ns);
+      continue;
+    }
+    data.has_switches = true;
+    if (!data.threads.contains(row.thread) || row.end < row.begin) continue;
+    uint64_t awake = row.end - std::min(row.run_queue_ns, row.end - row.begin);  // a run-queue wait ends the span
+    data.runqueue += inside(data, awake, row.end);
+    if (row.state == 0)
+      data.preempted += inside(data, row.begin, row.end);
+    else
+      data.blocked += inside(data, row.begin, awake);
   }
 }
 
@@ -194,7 +232,10 @@ void tabulate(const RoundData& data, Tabulator& out) {
     out.value("alloc_count", data, double(data.alloc_calls) / requests, data.requests);
   }
   if (data.requests && data.has_off_cpu) {
-    if (data.has_switches) out.value("preempted", data, data.preempted / requests, data.requests);
+    if (data.has_switches) {
+      out.value("preempted", data, data.preempted / requests, data.requests);
+      out.value("blocked", data, data.blocked / requests, data.requests);
+    }
     out.value("runqueue", data, data.runqueue / requests, data.requests);
   }
   if (data.virtual_launches) {
@@ -216,10 +257,10 @@ MetricTable measure(const TraceStore& trace, bool external) {
   auto requests = trace.requests();
   Quarantine left_out = quarantined(requests, rounds);
   add_requests(requests, external, rounds, left_out);
-  auto kernels = trace.kernels();
-  sort_by_launch(kernels);
-  add_kernels(kernels, rounds, left_out);
+  auto kernels = trace.kernels(false);
+  add_kernels(in_launch_order(kernels), rounds, left_out);
   add_api_calls(trace.api_calls(), rounds, left_out);
+  add_syncs(trace.syncs(), rounds, left_out);
   add_off_cpu(trace.off_cpu(), rounds);
   add_virtual(trace.virtual_counts(), rounds);
 
@@ -263,13 +304,12 @@ std::vector<ClassTime> class_times(const TraceStore& trace) {
     std::string label;
   };
   std::map<uint32_t, Samples> classes;
-  auto rows = trace.kernels();
-  sort_by_launch(rows);
+  auto rows = trace.kernels(false);
   size_t total = 0;
   Rounds rounds;
   for (const auto& row : trace.rounds()) rounds[row.round].pair = row.pair;
   Quarantine left_out = quarantined(trace.requests(), rounds);
-  for (const auto& launch : judged_launches(rows)) {
+  for (const auto& launch : judged_launches(in_launch_order(rows))) {
     const KernelRow& row = *launch.first;
     if (!round_of(row, rounds, left_out)) continue;
     auto& samples = classes[row.launch];

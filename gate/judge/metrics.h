@@ -36,7 +36,7 @@ struct MetricInfo {
   std::string_view what;
 };
 
-inline constexpr std::array<MetricInfo, 29> kMetrics{{
+inline constexpr std::array<MetricInfo, 30> kMetrics{{
     {"service.p50", MetricUnit::ns, false, MetricClass::paired, MetricSource::timing, 0.50,
      "request end − issue of its first call, median"},
     {"service.p99", MetricUnit::ns, false, MetricClass::paired, MetricSource::timing, 0.99,
@@ -81,6 +81,8 @@ inline constexpr std::array<MetricInfo, 29> kMetrics{{
      "time the replaying threads were preempted"},
     {"runqueue", MetricUnit::ns, true, MetricClass::attribution, MetricSource::timing, 0,
      "time the replaying threads were runnable but not running"},
+    {"blocked", MetricUnit::ns, true, MetricClass::attribution, MetricSource::timing, 0,
+     "time the replaying threads slept until something woke them"},
     {"virtual.instructions", MetricUnit::count, false, MetricClass::exact, MetricSource::virtual_counts, 0,
      "thread instructions of the judged launches"},
     {"virtual.sectors", MetricUnit::count, false, MetricClass::exact, MetricSource::virtual_counts, 0,

@@ -54,9 +54,9 @@ constexpr const char* kKernelColumns =
 
 // What a row of `kernels` refers to, each read once.
 struct Referred {
-  explicit Referred(const trace::Database& database) {
+  Referred(const trace::Database& database, bool with_names) {
     Statement names_of(database, "SELECT kernel, kernel_name, kernel_id FROM kernel_names");
-    while (names_of.step()) names[names_of.integer(0)] = {names_of.text(1), names_of.text(2)};
+    while (with_names && names_of.step()) names[names_of.integer(0)] = {names_of.text(1), names_of.text(2)};
     Statement shapes_of(database,
                         "SELECT shape, registers, static_shared, dynamic_shared, local_bytes, grid_x, grid_y, grid_z, "
                         "block_x, block_y, block_z, cluster_x, cluster_y, cluster_z FROM launch_shapes");
@@ -78,8 +78,8 @@ struct Referred {
 
 }  // namespace
 
-std::vector<KernelRow> TraceStore::kernels() const {
-  Referred referred(*state_->database);
+std::vector<KernelRow> TraceStore::kernels(bool with_names) const {
+  Referred referred(*state_->database, with_names);
   Statement s(*state_->database, kKernelColumns);
   std::vector<KernelRow> rows;
   while (s.step()) {

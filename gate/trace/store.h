@@ -177,7 +177,7 @@ class TraceStore {
 
   std::vector<RoundRow> rounds() const;
   std::vector<RequestRow> requests() const;
-  std::vector<KernelRow> kernels() const;
+  std::vector<KernelRow> kernels(bool with_names = true) const;  // false: name and kernel_id stay empty, for speed
   std::vector<ApiRow> api_calls() const;
   std::vector<SyncRow> syncs() const;
   std::vector<CopyRow> copies() const;
