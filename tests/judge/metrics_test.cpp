@@ -8,6 +8,9 @@
 #include <numeric>
 #include <set>
 
+#include "../trace/stream.h"
+#include "support/fd.h"
+
 namespace kgate {
 namespace {
 
@@ -59,6 +62,93 @@ TEST(FormatMetric, shows_the_unit) {
   EXPECT_EQ(format_metric(*find_metric("sync_stall"), 900), "900 ns/request");
   EXPECT_EQ(format_metric(*find_metric("launch_count"), 12), "12/request");
   EXPECT_EQ(format_metric(*find_metric("occupancy"), 0.5), "50.0 %");
+}
+
+// One round of hand-made records, measured.
+class Measure : public ::testing::Test {
+ protected:
+  TempDir dir_;
+  test::Stream stream_;
+  std::vector<HostEvent> host_events_;
+  CollectorHealth collector_;
+
+  Measure() { stream_.name(1, "k").round(0, 0, 1000, 900'000); }
+  void sync(uint64_t start, uint64_t end, uint32_t thread, uint32_t cbid, uint32_t correlation) {
+    stream_.api(start, end, correlation, thread, cbid);
+  }
+  void sync_record(uint64_t start, uint64_t end, uint32_t correlation, uint32_t type = 3) {
+    stream_.add(wire::Kind::sync, 0, wire::SyncRecord{{}, start, end, type, correlation, 1, 1});
+  }
+  std::optional<double> value(const std::string& id, bool judged = true) {
+    ArmKernels plan = test::one_kernel(1);
+    plan.judged_launch[0] = judged;
+    auto store = TraceStore::create(dir_.path() / "m.db", {"T0", {}}, plan);
+    store->add_block(stream_.bytes(), host_events_, {}, nullptr, &collector_);
+    MetricTable table = measure(*store, false);
+    auto found = table.find(id);
+    return found != table.end() && !found->second.pairs.empty() ? found->second.pairs[0].baseline : std::nullopt;
+  }
+};
+using namespace gpu;
+
+TEST_F(Measure, sync_stall_counts_each_moment_of_a_thread_once) {
+  stream_.request(0, 0, 2000, 90'000, 7).request(0, 1, 2000, 90'000, 8);
+  sync(50'000, 50'000, 7, CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, 9);  // no length
+  sync(10'000, 20'000, 7, CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, 1);
+  sync(12'000, 15'000, 7, CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, 2);      // inside the other
+  sync_record(11'000, 19'000, 1);                                            // CUPTI's own record of it
+  sync(18'000, 25'000, 7, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2, 3);       // blocks, and overlaps
+  sync(10'000, 14'000, 8, CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize, 4);    // another thread waits, too
+  sync(30'000, 40'000, 7, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, 5);  // does not block
+  sync(60'000, 70'000, 7, CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, 6);     // the stream waits, not the host
+  sync_record(61'000, 69'000, 6, 2);
+  EXPECT_EQ(value("sync_stall"), (15'000 + 4'000) / 2.0);
+  EXPECT_EQ(value("sync_count"), 5 / 2.0);
+}
+
+TEST_F(Measure, wait_that_only_cupti_saw_counts_as_a_stall) {
+  stream_.request(0, 0, 2000, 90'000, 7);
+  sync(30'000, 40'000, 7, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, 5);
+  sync_record(31'000, 39'000, 5);
+  EXPECT_EQ(value("sync_stall"), 8'000);
+  EXPECT_EQ(value("sync_count"), 0);
+}
+
+TEST_F(Measure, kernel_waits_for_what_ran_before_it_and_not_for_the_queue_s_length) {
+  stream_.request(0, 0, 2000, 400'000);
+  stream_.launch(0, 0, 3000, 3100).api(3010, 3090, 1).kernel(103'090, 150'000, 1);  // 100 us after its launch
+  stream_.launch(0, 0, 3200, 3300).api(3210, 3290, 2).kernel(150'700, 151'000, 2);  // 700 ns after the other
+  EXPECT_EQ(value("queue_wait.p99"), 100'000);
+  EXPECT_EQ(value("others.delay", false), (150'000 - 3090) + (151'000 - 150'000));
+  EXPECT_EQ(value("others.delay"), 0);
+  EXPECT_EQ(value("launch_count"), 2);
+  EXPECT_EQ(value("launch_api.p99"), 80);
+}
+
+TEST_F(Measure, host_scheduling_is_of_the_threads_that_issued_requests_and_of_the_measured_part) {
+  stream_.request(0, 0, 10'000, 20'000, 7);
+  host_events_ = {{HostEventKind::off_cpu, 0, 7, 12'000, 15'000, 1, 400},  // sleeps 2600, then waits for a CPU
+                  {HostEventKind::off_cpu, 0, 7, 9'000, 10'500, 0, 1500},  // preempted, half before the first issue
+                  {HostEventKind::off_cpu, 0, 7, 30'000, 40'000, 1, 0},    // after the last request
+                  {HostEventKind::off_cpu, 0, 8, 10'000, 20'000, 1, 0}};   // the driver's own thread
+  EXPECT_EQ(value("blocked"), 2'600);
+  EXPECT_EQ(value("preempted"), 500);
+  EXPECT_EQ(value("runqueue"), 400 + 500);
+}
+
+TEST_F(Measure, without_switches_nothing_is_said_of_sleep_and_preemption) {
+  stream_.request(0, 0, 10'000, 20'000, 7);
+  host_events_ = {{HostEventKind::off_cpu, 0, 7, 10'000, 20'000, kUnknownState, 300}};
+  EXPECT_EQ(value("blocked"), std::nullopt);
+  EXPECT_EQ(value("preempted"), std::nullopt);
+  EXPECT_EQ(value("runqueue"), 300);
+}
+
+TEST_F(Measure, allocations_and_frees_are_counted) {
+  stream_.request(0, 0, 2000, 90'000, 7);
+  sync(3000, 3010, 7, CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, 1);
+  sync(4000, 4010, 7, CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, 2);
+  EXPECT_EQ(value("alloc_count"), 2);
 }
 
 }  // namespace
