@@ -54,10 +54,10 @@ void Listener::set_collector(CuptiCollector* collector) {
 // A callback may lead to another one, through the calls that it makes itself.
 void Listener::on_callback(void* self, int domain, uint32_t cbid, const void* data) {
   thread_local bool inside = false;
-  static const pid_t process = getpid();
-  if (inside || data == nullptr || domain != static_cast<int>(CUPTI_CB_DOMAIN_RESOURCE) || getpid() != process) return;
-  inside = true;
   auto& listener = *static_cast<Listener*>(self);
+  if (inside || data == nullptr || domain != static_cast<int>(CUPTI_CB_DOMAIN_RESOURCE)) return;
+  if (getpid() != listener.process_) return;
+  inside = true;
   const auto& resource = *static_cast<const CUpti_ResourceData*>(data);
   try {
     if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {

@@ -3,6 +3,8 @@
 // rest to the draining thread. No lock is held over a call to the driver or to CUPTI.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <mutex>
 #include <set>
@@ -44,6 +46,7 @@ class Listener {
 
   const Driver& driver_;
   const std::string stem_;
+  const pid_t process_ = getpid();
   void (*const first_context_)();
   std::once_flag context_made_;
   std::mutex mutex_;  // of what follows

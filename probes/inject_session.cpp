@@ -69,7 +69,9 @@ struct Session {
   void end();
 };
 
-Session* session = nullptr;  // never freed: CUPTI's callbacks and the thread may come until the very end
+// Never freed: CUPTI's callbacks and the thread may come until the very end.
+Session* session = nullptr;    // of a process that is traced
+Session* unstarted = nullptr;  // what CUPTI may still know of one that could not be
 
 void explain(const std::string& stem, const Failure& failure) {
   Fd file(::open((stem + ".why").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
@@ -251,12 +253,12 @@ void begin(const void* caller) noexcept try {
   const char* folder = std::getenv("KGATE_TRACE_DIR");
   if (folder == nullptr || *folder == '\0' || session != nullptr) return;
   SignalsBlocked blocked;
-  auto* s = new Session;
+  auto* s = unstarted = new Session;
   s->folder = folder;
   if (auto failure = start(*s, caller)) {
     explain(s->stem, *failure);
     ::unlink((s->stem + ".kgr").c_str());
-    return;  // what CUPTI may still know of it is leaked on purpose
+    return;
   }
   session = s;
   std::thread(&Session::drain, s).detach();

@@ -7,8 +7,8 @@ dist=${2:-$root/dist/kgate}
 rm -rf "$dist"
 mkdir -p "$dist"/{bin,lib,probes,scripts,tests}
 install -m 755 "$build"/bin/{kgate,kgate-worker,kgate-compile,kgate-probe} "$dist/bin/"
-install -m 644 "$build"/lib/libkgate_vgpu.so "$dist/lib/"
-strip --strip-debug "$dist"/bin/* "$dist"/lib/libkgate_vgpu.so   # symbols stay: uprobes attach to them
+install -m 644 "$build"/lib/libkgate_vgpu.so "$build"/lib/libkgate_inject.so "$dist/lib/"
+strip --strip-debug "$dist"/bin/* "$dist"/lib/*.so   # symbols stay: uprobes attach to them
 find "$build" -name '*.bpf.o' -exec install -m 644 {} "$dist/probes/" \;
 cp -r "$root/workloads" "$root/configs" "$dist/"
 cp -r "$root/tests/corpus" "$root/tests/gpu" "$dist/tests/"
