@@ -43,7 +43,8 @@ ResourceListener Listener::subscription() {
   return {on_callback,
           this,
           {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
-           CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED}};
+           CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+           CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED}};
 }
 
 void Listener::set_collector(CuptiCollector* collector) {
@@ -69,6 +70,8 @@ void Listener::on_callback(void* self, int domain, uint32_t cbid, const void* da
       listener.contexts_.erase(resource.context);
     } else if (resource.resourceDescriptor != nullptr && cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
       listener.on_module(*static_cast<const CUpti_ModuleResourceData*>(resource.resourceDescriptor));
+    } else if (resource.resourceDescriptor != nullptr && cbid == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) {
+      listener.on_node(*static_cast<const CUpti_GraphData*>(resource.resourceDescriptor));
     } else if (resource.resourceDescriptor != nullptr && cbid == CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED) {
       listener.on_graph(*static_cast<const CUpti_GraphData*>(resource.resourceDescriptor));
     }
@@ -93,6 +96,16 @@ void Listener::on_module(const CUpti_ModuleResourceData& module) {
   if (room) loaded.image.assign(module.pCubin, module.cubinSize);
   std::lock_guard lock(mutex_);
   modules_.push_back(std::move(loaded));
+}
+
+void Listener::on_node(const CUpti_GraphData& graph) {
+  wire::GraphNodeRecord record{};
+  record.head = wire::head<wire::GraphNodeRecord>(wire::Kind::graph_node, wire::kNoRound);
+  record.time = monotonic_ns();
+  record.thread = static_cast<uint32_t>(gettid());
+  record.kernel = graph.nodeType == CU_GRAPH_NODE_TYPE_KERNEL;
+  std::lock_guard lock(mutex_);
+  nodes_.push_back(record);
 }
 
 void Listener::count_nodes(CUgraph graph, int depth, wire::GraphRecord& record) const {
@@ -193,10 +206,12 @@ uint32_t Listener::keep(const std::string& image) {
 void Listener::drain(RecordWriter& writer) {
   std::vector<Module> modules;
   std::vector<wire::GraphRecord> graphs;
+  std::vector<wire::GraphNodeRecord> nodes;
   {
     std::lock_guard lock(mutex_);
     modules.swap(modules_);
     graphs.swap(graphs_);
+    nodes.swap(nodes_);
   }
   for (Module& module : modules) {
     module.record.image = keep(module.image);
@@ -207,6 +222,9 @@ void Listener::drain(RecordWriter& writer) {
     writer.append(module.record);
   }
   for (const wire::GraphRecord& graph : graphs) writer.append(graph);
+  RecordWriter::Stage stage(nodes.empty() ? 64 : nodes.size() * sizeof(wire::GraphNodeRecord));
+  for (const wire::GraphNodeRecord& node : nodes) stage.append(node);
+  writer.merge(stage);
 }
 
 }  // namespace kgate::inject

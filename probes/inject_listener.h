@@ -40,6 +40,7 @@ class Listener {
   };
   static void on_callback(void* self, int domain, uint32_t cbid, const void* data);
   void on_module(const gpu::CUpti_ModuleResourceData& module);
+  void on_node(const gpu::CUpti_GraphData& graph);
   void on_graph(const gpu::CUpti_GraphData& graph);
   void count_nodes(gpu::CUgraph graph, int depth, wire::GraphRecord& record) const;
   uint32_t keep(const std::string& image);
@@ -54,6 +55,7 @@ class Listener {
   std::set<gpu::CUcontext> contexts_;
   std::vector<Module> modules_;
   std::vector<wire::GraphRecord> graphs_;
+  std::vector<wire::GraphNodeRecord> nodes_;
   uint64_t waiting_bytes_ = 0, kept_bytes_ = 0;
 
   struct Key {

@@ -4,6 +4,7 @@
 
 #include "gpu/cuda_abi.h"
 #include "gpu/cupti_abi.h"
+#include "gpu/cupti_runtime_cbids.h"
 
 // After ours: cuda.h defines macros over the names of functions.
 #include <cuda.h>
@@ -30,6 +31,10 @@ KGATE_CU_GRAPH_NODE_TYPES(SAME_VALUE)
 #define SAME_CBID(name, value) \
   static_assert(int{ours::CUPTI_DRIVER_TRACE_CBID_##name} == int{::CUPTI_DRIVER_TRACE_CBID_##name}, "cbid of " #name);
 KGATE_CUPTI_DRIVER_CBIDS(SAME_CBID)
+
+#define SAME_RUNTIME_CBID(name, value) \
+  static_assert(int{value} == int{::CUPTI_RUNTIME_TRACE_CBID_##name}, "cbid of " #name);
+KGATE_CUPTI_RUNTIME_CBIDS(SAME_RUNTIME_CBID)
 
 static_assert(ours::kCuptiNotApplicable == CUPTI_SYNCHRONIZATION_INVALID_VALUE);
 static_assert(ours::kCuptiTimestampUnknown == CUPTI_TIMESTAMP_UNKNOWN);

@@ -25,6 +25,12 @@ using trace::CuptiLibrary;
 
 namespace {
 
+// Two calls of the runtime that every <<<>>> makes around its launch: they move its configuration through a stack.
+bool is_half_of_a_launch(uint32_t cbid) {
+  constexpr uint32_t kPushCallConfiguration = 502, kPopCallConfiguration = 503;
+  return cbid == kPushCallConfiguration || cbid == kPopCallConfiguration;
+}
+
 // CUPTI's callbacks carry no user pointer. One session a process; what they use is never freed.
 std::atomic<CuptiBuffers*> active_buffers{nullptr};
 std::atomic<pid_t> owner{0};
@@ -107,7 +113,8 @@ std::optional<Failure> set_up(const CuptiLibrary& cupti, const Collect& collect)
   };
   for (auto [kind, wanted] :
        {Wanted{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, collect.kernels},
-        Wanted{CUPTI_ACTIVITY_KIND_DRIVER, collect.driver}, Wanted{CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, collect.sync},
+        Wanted{CUPTI_ACTIVITY_KIND_DRIVER, collect.driver}, Wanted{CUPTI_ACTIVITY_KIND_RUNTIME, collect.runtime},
+        Wanted{CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, collect.sync},
         Wanted{CUPTI_ACTIVITY_KIND_OVERHEAD, collect.overhead}, Wanted{CUPTI_ACTIVITY_KIND_MEMCPY, collect.memory},
         Wanted{CUPTI_ACTIVITY_KIND_MEMSET, collect.memory}})
     if (CUptiResult r = wanted ? cupti.cuptiActivityEnable(kind) : CUPTI_SUCCESS)
@@ -215,10 +222,13 @@ void CuptiCollector::State::take(RecordWriter& writer, uint32_t round, const CUp
                              {k.clusterX, k.clusterY, k.clusterZ}};
       return put(wire::Kind::kernel, round, out);
     }
-    case CUPTI_ACTIVITY_KIND_DRIVER: {
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+    case CUPTI_ACTIVITY_KIND_RUNTIME: {
       const auto& a = *reinterpret_cast<const CUpti_ActivityAPI*>(record);
-      if (hides(a)) return;
-      wire::ApiRecord out{{}, a.start, a.end, a.cbid, a.correlationId, a.threadId, a.returnValue};
+      bool runtime = record->kind == CUPTI_ACTIVITY_KIND_RUNTIME;
+      if (hides(a) || (runtime && is_half_of_a_launch(a.cbid))) return;
+      uint32_t cbid = runtime ? a.cbid | wire::kRuntimeCall : a.cbid;
+      wire::ApiRecord out{{}, a.start, a.end, cbid, a.correlationId, a.threadId, a.returnValue};
       return put(wire::Kind::api, round, out);
     }
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: {
@@ -306,7 +316,9 @@ Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string&
 
 Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string& library,
                                                               const ResourceListener& listener) {
-  return start(library, {}, &listener);
+  Collect everything;
+  everything.runtime = true;
+  return start(library, everything, &listener);
 }
 
 Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string& library, const Collect& collect,

@@ -33,6 +33,7 @@ struct CollectorHealth {
 // Which records are collected. A verdict needs all of them; fewer are for measuring what each of them costs.
 struct Collect {
   bool kernels = true, driver = true, sync = true, memory = true, overhead = true;
+  bool runtime = false;  // what a worker never calls
 };
 
 // Who is told of contexts, modules and graphs while they come and go (CUPTI_CBID_RESOURCE_*), in the thread that makes

@@ -1,11 +1,13 @@
-// The names of gpu/cupti_abi.h are those that kgate's own processes call; here are the others that an application may.
-// Callback ids are those of CUPTI 13.0.
+// The driver's names of gpu/cupti_abi.h are those that kgate's own processes call; here are the others that an
+// application may. Callback ids are those of CUPTI 13.0.
 #include "trace/driver_calls.h"
 
 #include <string_view>
 #include <vector>
 
 #include "gpu/cupti_abi.h"
+#include "gpu/cupti_runtime_cbids.h"
+#include "trace/wire.h"
 
 namespace kgate::trace {
 
@@ -104,6 +106,46 @@ DriverCall classify(uint32_t cbid, const char* name) {
   return call;
 }
 
+DriverCall classify_runtime(uint32_t cbid, std::string_view name) {
+  DriverCall call;
+  if (size_t version = name.rfind("_v"); version != name.npos) name = name.substr(0, version);
+  call.name = name.empty() ? "runtime call " + std::to_string(cbid) : std::string(name);
+  std::string_view stem = stem_of(call.name);
+  while (stem.starts_with('_')) stem.remove_prefix(1);  // __cudaLaunchKernel: what <<<>>> becomes
+  call.is_graph_launch = stem == "cudaGraphLaunch";
+  call.brings_many = call.is_graph_launch || stem == "cudaLaunchCooperativeKernelMultiDevice";
+  call.is_launch = call.brings_many || one_of(stem, {"cudaLaunchKernel", "cudaLaunchKernelExC",
+                                                     "cudaLaunchCooperativeKernel", "cudaLaunch"});
+  call.is_sync =
+      one_of(stem, {"cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaThreadSynchronize",
+                    "cudaMemcpy", "cudaMemcpy2D", "cudaMemcpyToArray", "cudaMemcpy2DToArray", "cudaMemcpyFromArray",
+                    "cudaMemcpy2DFromArray", "cudaMemcpyToSymbol", "cudaMemcpyFromSymbol", "cudaMemcpy3D"});
+  call.is_alloc = one_of(stem, {"cudaMalloc", "cudaMallocPitch", "cudaMallocArray", "cudaMallocHost", "cudaHostAlloc",
+                                "cudaMalloc3D", "cudaMalloc3DArray", "cudaMallocManaged", "cudaMallocMipmappedArray",
+                                "cudaMallocAsync", "cudaMallocFromPoolAsync", "cudaFree", "cudaFreeArray",
+                                "cudaFreeHost", "cudaFreeAsync", "cudaFreeMipmappedArray"});
+  call.is_work = call.is_launch || stem.starts_with("cudaMemcpy") || stem.starts_with("cudaMemset");
+  call.begins_capture = stem.starts_with("cudaStreamBeginCapture");
+  call.ends_capture = stem == "cudaStreamEndCapture";
+  return call;
+}
+
+std::vector<DriverCall> all_runtime_calls() {
+  std::vector<const char*> names(kPlausible, "");
+#define KGATE_NAME(name, id) names[id] = #name;
+  KGATE_CUPTI_RUNTIME_CBIDS(KGATE_NAME)
+#undef KGATE_NAME
+  std::vector<DriverCall> calls;
+  calls.reserve(kPlausible);
+  for (uint32_t cbid = 0; cbid < kPlausible; ++cbid) calls.push_back(classify_runtime(cbid, names[cbid]));
+  return calls;
+}
+
+std::vector<DriverCall> only_names(std::vector<DriverCall> calls) {
+  for (DriverCall& call : calls) call = DriverCall{.name = std::move(call.name)};
+  return calls;
+}
+
 std::vector<DriverCall> all_calls() {
   std::vector<const char*> names(kPlausible);
   for (const Named& one : kNames) names[one.cbid] = one.name;
@@ -119,9 +161,14 @@ std::vector<DriverCall> all_calls() {
 }  // namespace
 
 const DriverCall& driver_call(uint32_t cbid) {
-  static const DriverCall kUnknown{.name = "unknown driver call"};
-  static const std::vector<DriverCall> kCalls = all_calls();
-  return cbid < kPlausible ? kCalls[cbid] : kUnknown;
+  static const DriverCall kUnknown{.name = "unknown driver call"}, kUnknownRuntime{.name = "unknown runtime call"};
+  static const std::vector<DriverCall> kDriver = all_calls(), kRuntime = all_runtime_calls();
+  static const std::vector<DriverCall> kNestedDriver = only_names(kDriver), kNestedRuntime = only_names(kRuntime);
+  bool runtime = (cbid & wire::kRuntimeCall) != 0, nested = (cbid & wire::kNestedCall) != 0;
+  cbid &= ~(wire::kRuntimeCall | wire::kNestedCall);
+  if (cbid >= kPlausible) return runtime ? kUnknownRuntime : kUnknown;
+  if (runtime) return (nested ? kNestedRuntime : kRuntime)[cbid];
+  return (nested ? kNestedDriver : kDriver)[cbid];
 }
 
 bool is_launch_cbid(uint32_t cbid) { return driver_call(cbid).is_launch; }

@@ -1,4 +1,5 @@
-// What a driver call is to the metrics, by CUPTI's callback id.
+// What a call is to the metrics, by CUPTI's callback id: of the driver, or with wire::kRuntimeCall of the runtime. A
+// call that is nested in one that says the same (wire::kNestedCall) has a name and is nothing more.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 namespace kgate::trace {
 
 struct DriverCall {
-  std::string name;  // "cuLaunchKernel"; "driver call 1234" for an id that kgate has no name for
+  std::string name;  // "cuLaunchKernel"; "driver call 1234", "runtime call 1234" for an id that kgate has no name for
   bool is_launch = false;
   bool is_graph_launch = false;
   bool brings_many = false;  // of is_launch: more than one kernel may belong to it

@@ -100,6 +100,10 @@ void Ingest::judge_calls(const Block& block) {
   totals_.captured += empty.captured;
   if (block.collector != nullptr || empty.lost != 0)
     health_.add({"unmatched_launches", static_cast<double>(empty.lost), 0, {}});
+  health_.add({"launches_without_kernel", static_cast<double>(empty.unexplained), kShown,
+               empty.unexplained ? "made while a stream was captured; most likely captured, but no node was seen to be "
+                                   "made by them"
+                                 : ""});
 }
 
 // The probes are the only witness that the traced process cannot forge: they bound what it claims.
@@ -117,8 +121,12 @@ void Ingest::judge_probes(const Block& block) {
   for (const LaunchRecord& launch : block.records.launches)
     if (block_rounds_.contains(launch.head.round)) --surplus[launch.head.round];
   if (block.process != kNull)
-    for (const ApiRecord& api : block.records.apis)
-      if (is_launch_cbid(api.cbid)) --surplus[block.records.rounds.front().head.round];
+    for (uint32_t i = 0; i < block.records.apis.size(); ++i) {
+      const ApiRecord& api = block.records.apis[i];
+      // The runtime refuses some launches without asking the driver.
+      bool refused = (api.cbid & kRuntimeCall) != 0 && api.result != 0 && block.join.api_host[i] == kNoIndex;
+      if (is_launch_cbid(api.cbid) && !refused) --surplus[block.records.rounds.front().head.round];
+    }
   double difference = 0;
   for (const auto& [round, count] : surplus) difference += std::fabs(static_cast<double>(count));
   health_.add({"host_launches_vs_launches", difference, 0, {}});

@@ -45,10 +45,12 @@ Cell Ingest::shape_of(const KernelRecord& k) {
 
 Cell Ingest::call_name(uint32_t cbid) {
   constexpr uint32_t kRemembered = 1024;
-  if (cbid >= kRemembered) return texts_.cell(driver_call(cbid).name);
-  if (call_names_.empty()) call_names_.assign(kRemembered, kNull);
-  if (call_names_[cbid] == kNull) call_names_[cbid] = texts_.cell(driver_call(cbid).name);
-  return call_names_[cbid];
+  uint32_t id = cbid & ~(kRuntimeCall | kNestedCall);
+  if (id >= kRemembered) return texts_.cell(driver_call(cbid).name);
+  if (call_names_.empty()) call_names_.assign(2 * kRemembered, kNull);
+  Cell& name = call_names_[(cbid & kRuntimeCall) != 0 ? kRemembered + id : id];
+  if (name == kNull) name = texts_.cell(driver_call(cbid).name);
+  return name;
 }
 
 Ingest::Place Ingest::place_of(const Block& block, uint64_t time) {

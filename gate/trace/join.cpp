@@ -89,6 +89,10 @@ void match_kernels(const Records& records, Join* join) {
   std::vector<Correlated> calls = by_correlation(records.apis), kernels = by_correlation(records.kernels);
   join->kernel_api = calls_of(kernels, calls, records.kernels.size());
   join->sync_api = calls_of(by_correlation(records.syncs), calls, records.syncs.size());
+  if (!records.outer.empty())
+    for (std::vector<uint32_t>* found : {&join->kernel_api, &join->sync_api})
+      for (uint32_t& api : *found)
+        if (api != kNoIndex) api = records.outer[api];
   join->api_kernel.assign(records.apis.size(), kNoIndex);
   for (const Correlated& kernel : kernels)
     if (uint32_t api = join->kernel_api[kernel.index]; api != kNoIndex && join->api_kernel[api] == kNoIndex)
@@ -131,6 +135,25 @@ void find_previous_ends(const Records& records, Join* join) {
   }
 }
 
+// Of an application: a call of the runtime encloses what the probes saw, which encloses a call of the driver.
+void match_calls_and_hosts(const Records& records, std::vector<Interval> calls, std::vector<Interval> hosts,
+                           Join* join) {
+  join->api_host.assign(records.apis.size(), kNoIndex);
+  auto driver_s = std::stable_partition(calls.begin(), calls.end(), [&](const Interval& call) {
+    return (records.apis[call.index].cbid & kRuntimeCall) != 0;
+  });
+  std::vector<Interval> of_runtime(calls.begin(), driver_s), of_driver(driver_s, calls.end());
+  std::vector<uint32_t> used;
+  match_by_time(std::move(of_runtime), hosts, [&](uint32_t api, uint32_t host) {
+    join->api_host[api] = host;
+    used.push_back(host);
+  });
+  std::sort(used.begin(), used.end());
+  std::erase_if(hosts, [&](const Interval& host) { return std::binary_search(used.begin(), used.end(), host.index); });
+  match_by_time(std::move(hosts), std::move(of_driver),
+                [&](uint32_t host, uint32_t api) { join->api_host[api] = host; });
+}
+
 bool launches(ProbeSymbol::Use use) { return use == ProbeSymbol::Use::launch || use == ProbeSymbol::Use::graph_launch; }
 
 }  // namespace
@@ -166,9 +189,8 @@ Join join_records(const Records& records, const std::vector<HostEvent>& host_eve
       calls.push_back({records.apis[i].thread, i, records.apis[i].start, records.apis[i].end});
   for (uint32_t i : host_launches(host_events, symbols))
     hosts.push_back({host_events[i].thread, i, host_events[i].begin, host_events[i].end});
-  if (launches.empty()) {  // an application: the probes' calls enclose CUPTI's
-    join.api_host.assign(records.apis.size(), kNoIndex);
-    match_by_time(std::move(hosts), std::move(calls), [&](uint32_t host, uint32_t api) { join.api_host[api] = host; });
+  if (launches.empty()) {
+    match_calls_and_hosts(records, std::move(calls), std::move(hosts), &join);
   } else {
     match_by_time(launches, std::move(calls), [&](uint32_t launch, uint32_t api) { join.launches[launch].api = api; });
     match_by_time(std::move(launches), std::move(hosts),

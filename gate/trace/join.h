@@ -4,9 +4,9 @@
 //   LaunchRecord ──thread, time──► API record ◄──correlation id── kernel, synchronisation
 //                └─thread, time──► host event (eBPF)
 //
-// A traced application has no LaunchRecords; the rest is the same. Nothing is matched by order, and each record is used
-// at most once. Correlation ids are 32 bits and wrap: a device record belongs to the call with its id that started last
-// before it.
+// A traced application has no LaunchRecords; the rest is the same. Of calls inside calls the outermost one stands for
+// all (trace/nested_calls.h). Nothing is matched by order, and each record is used at most once. Correlation ids are 32
+// bits and wrap: a device record belongs to the call with its id that started last before it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Join {
   std::vector<uint32_t> kernel_api;    // by kernel: the call that brought it, or kNoIndex
   std::vector<uint32_t> sync_api;      // by synchronisation record, likewise
   std::vector<uint32_t> api_kernel;    // by call: its earliest kernel, or kNoIndex
-  std::vector<uint32_t> api_host;      // by call: the probe hit that encloses it, or kNoIndex; applications only
+  std::vector<uint32_t> api_host;      // by call: its probe hit, or kNoIndex; applications only
   std::vector<uint64_t> previous_end;  // by kernel: end of what ran before it on its stream; 0: nothing
 };
 

@@ -7,6 +7,7 @@
 
 #include "support/text.h"
 #include "trace/counter_sets.h"
+#include "trace/nested_calls.h"
 
 namespace kgate::trace {
 
@@ -57,6 +58,12 @@ class Reader {
       to->push_back(record);
     else
       ++out_->invalid_times;
+    return true;
+  }
+
+  bool take_call(const RecordHead& head, const std::byte* from) {
+    if (!take_timed(head, from, &out_->apis)) return false;
+    if (!out_->apis.empty()) out_->apis.back().cbid &= ~kNestedCall;
     return true;
   }
 
@@ -152,7 +159,7 @@ class Reader {
       case Kind::kernel:
         return take_kernel(head, from);
       case Kind::api:
-        return take_timed(head, from, &out_->apis);
+        return take_call(head, from);
       case Kind::sync:
         return take_timed(head, from, &out_->syncs);
       case Kind::memory:
@@ -165,6 +172,8 @@ class Reader {
         return take_counters(head, from);
       case Kind::graph:
         return take_plain(head, from, &out_->graphs);
+      case Kind::graph_node:
+        return take_plain(head, from, &out_->nodes);
       case Kind::module:
         return take_plain(head, from, &out_->modules);
       case Kind::process:
@@ -203,6 +212,7 @@ Records read_records(std::span<const std::byte> memfd) {
   if (header.used_bytes > room) return reject("more bytes used than there are");
   records.lost = std::min<uint64_t>(header.lost_records, kLatest);
   Reader(memfd.subspan(sizeof header, header.used_bytes)).read(&records);
+  mark_nested_calls(&records);
   return records;
 }
 

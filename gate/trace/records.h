@@ -26,10 +26,14 @@ struct Records {
   std::vector<wire::OverheadRecord> overheads;
   std::vector<wire::VirtualCountersRecord> counters;
   std::vector<wire::GraphRecord> graphs;
+  std::vector<wire::GraphNodeRecord> nodes;
   std::vector<wire::ModuleRecord> modules;
   std::vector<wire::ProcessRecord> processes;
   std::vector<wire::CollectorRecord> collectors;
   std::vector<wire::HardwareCountersRecord> hardware;
+  // By call: the index of the runtime's call that stands for it, or its own (trace/nested_calls.h). Empty: all their
+  // own.
+  std::vector<uint32_t> outer;
   std::unordered_map<uint32_t, std::string> names;  // printable
   uint64_t lost = 0;                                // the writer's own count
   uint64_t bad = 0;            // records that make no sense; a length that makes none ends the stream

@@ -50,23 +50,32 @@ EmptyLaunches empty_launches(const Records& records, const Join& join) {
     bool operator<(const Moment& other) const { return std::tie(time, change) < std::tie(other.time, other.change); }
   };
   std::vector<Moment> captures;
-  std::vector<uint64_t> empty;  // begin of each call
+  std::vector<uint64_t> empty;  // begin of each call that no node explains
+  std::vector<std::pair<uint32_t, uint64_t>> nodes;
+  for (const GraphNodeRecord& node : records.nodes)
+    if (node.kernel != 0) nodes.push_back({node.thread, node.time});
+  std::sort(nodes.begin(), nodes.end());
+  EmptyLaunches count;
   for (uint32_t i = 0; i < records.apis.size(); ++i) {
     const ApiRecord& api = records.apis[i];
     const DriverCall& kind = driver_call(api.cbid);
     if (kind.ends_capture) captures.push_back({api.end, -1});  // also when it fails
     if (api.result != 0) continue;
     if (kind.begins_capture) captures.push_back({api.start, 1});
-    if (kind.is_launch && !kind.is_graph_launch && join.api_kernel[i] == kNoIndex) empty.push_back(api.start);
+    if (!kind.is_launch || kind.is_graph_launch || join.api_kernel[i] != kNoIndex) continue;
+    auto node = std::lower_bound(nodes.begin(), nodes.end(), std::pair(api.thread, api.start));
+    if (node != nodes.end() && node->first == api.thread && node->second <= api.end)
+      ++count.captured;
+    else
+      empty.push_back(api.start);
   }
   std::sort(captures.begin(), captures.end());
   std::sort(empty.begin(), empty.end());
-  EmptyLaunches count;
   size_t at = 0;
   int open = 0;
   for (uint64_t begin : empty) {
     for (; at < captures.size() && captures[at].time <= begin; ++at) open = std::max(open + captures[at].change, 0);
-    ++(open > 0 ? count.captured : count.lost);
+    ++(open > 0 ? count.unexplained : count.lost);
   }
   return count;
 }

@@ -10,10 +10,12 @@ namespace kgate::trace {
 // the one to the end of the next. Without a launch in between there is none. `round`: the number that they get.
 std::vector<wire::RequestRecord> requests_of(const std::vector<wire::ApiRecord>& calls, uint32_t round);
 
-// Launches that brought no kernel, failed ones and graphs not counted. Between the begin and the end of a stream
-// capture a launch becomes a graph's node instead.
+// Launches that brought no kernel, failed ones and graphs not counted. While its stream is captured a launch becomes a
+// graph's node instead, which the record of the call does not say.
 struct EmptyLaunches {
-  uint64_t captured = 0, lost = 0;
+  uint64_t captured = 0;     // a kernel node was made inside the call, by its thread: proof
+  uint64_t unexplained = 0;  // no such node is known, but some stream was being captured at the time
+  uint64_t lost = 0;
 };
 EmptyLaunches empty_launches(const Records& records, const Join& join);
 

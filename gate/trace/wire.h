@@ -13,7 +13,7 @@
 namespace kgate::wire {
 
 constexpr uint32_t kMagic = 0x6b677472;  // "kgtr"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 struct Header {
   uint32_t magic, version;
@@ -38,6 +38,7 @@ enum class Kind : uint16_t {
   process,
   collector,
   hardware_counters,  // of the counters pass
+  graph_node,         // of a traced application
 };
 
 struct RecordHead {
@@ -108,12 +109,17 @@ struct KernelRecord {
   uint32_t cluster[3];  // 0: no cluster
 };
 
-// From CUPTI DRIVER.
+// From CUPTI DRIVER; in an application from CUPTI RUNTIME, too. `cbid` is then a callback id of the runtime with
+// kRuntimeCall set, and `result` a cudaError. Of a call of the runtime CUPTI writes the runtime's record, which the
+// kernels refer to, and not always one of the driver's calls inside it.
 struct ApiRecord {
   RecordHead head;
   uint64_t start, end;
   uint32_t cbid, correlation, thread, result;
 };
+constexpr uint32_t kRuntimeCall = 0x80000000;
+// Only set by the reader: what the call does is said by the record of a runtime call around it (trace/nested_calls.h).
+constexpr uint32_t kNestedCall = 0x40000000;
 
 // From CUPTI SYNCHRONIZATION.
 struct SyncRecord {
@@ -150,6 +156,15 @@ struct GraphRecord {
   uint32_t graph;                             // KernelRecord.graph
   uint32_t kernels, copies, memsets, others;  // nodes, child graphs included
   uint32_t open;                              // 1: conditional or device-launched nodes, so that no number is expected
+};
+
+// A node of a graph that is being made, in the thread that makes it. Where that thread is in a launch call, the launch
+// is captured and runs no kernel.
+struct GraphNodeRecord {
+  RecordHead head;
+  uint64_t time;
+  uint32_t thread;
+  uint32_t kernel;  // 1: a kernel node; 0: another
 };
 
 // A module as the driver loaded it.
@@ -196,8 +211,9 @@ constexpr RecordHead head(Kind kind, uint32_t round) {
 constexpr size_t kMaxNameBytes = 4096;
 
 static_assert(sizeof(RecordHead) == 8 && sizeof(LaunchRecord) % 8 == 0 && sizeof(RequestRecord) % 8 == 0);
-static_assert(sizeof(GraphRecord) % 8 == 0 && sizeof(ModuleRecord) % 8 == 0 && sizeof(ProcessRecord) % 8 == 0);
-static_assert(sizeof(HardwareCountersRecord) % 8 == 0 && sizeof(CollectorRecord) % 8 == 0 && sizeof(KernelRecord) % 8 == 0 &&
-              sizeof(VirtualCountersRecord) % 8 == 0 && sizeof(NameRecord) % 8 == 0);
+static_assert(sizeof(GraphRecord) % 8 == 0 && sizeof(GraphNodeRecord) % 8 == 0);
+static_assert(sizeof(ModuleRecord) % 8 == 0 && sizeof(ProcessRecord) % 8 == 0);
+static_assert(sizeof(HardwareCountersRecord) % 8 == 0 && sizeof(CollectorRecord) % 8 == 0 &&
+              sizeof(KernelRecord) % 8 == 0 && sizeof(VirtualCountersRecord) % 8 == 0 && sizeof(NameRecord) % 8 == 0);
 
 }  // namespace kgate::wire

@@ -203,6 +203,28 @@ TEST(Collector, a_listener_stays_subscribed_and_is_told_before_anything_is_recor
   }));
 }
 
+TEST(Collector, an_application_s_runtime_calls_are_told_from_the_driver_s) {
+  EXPECT_TRUE(passes_in_child([] {
+    ResourceListener listener{listen, nullptr, {}};
+    Session s(&listener);
+    EXPECT_NE(s.log().find(" enable:4 enable:5 "), std::string::npos) << s.log();
+    for (auto [kind, cbid] : {std::pair{CUPTI_ACTIVITY_KIND_RUNTIME, 502u},
+                              {CUPTI_ACTIVITY_KIND_RUNTIME, 503u},
+                              {CUPTI_ACTIVITY_KIND_RUNTIME, 211u},
+                              {CUPTI_ACTIVITY_KIND_DRIVER, 211u}}) {
+      CUpti_ActivityAPI api{};
+      api.kind = kind, api.cbid = cbid, api.start = 10, api.end = 20, api.threadId = 77, api.correlationId = 5;
+      s.emit(api);
+    }
+    s.collector->finish(*s.writer);
+    trace::Records r = s.records();
+    ASSERT_EQ(r.apis.size(), 2u);  // without what <<<>>> calls besides its launch
+    EXPECT_EQ(r.apis[0].cbid, 211u | wire::kRuntimeCall);
+    EXPECT_EQ(r.apis[1].cbid & ~wire::kNestedCall, 211u);
+    EXPECT_EQ(r.apis[0].correlation, 5u);
+  }));
+}
+
 TEST(Collector, callbacks_that_cannot_be_had_are_a_refusal) {
   EXPECT_TRUE(passes_in_child([] {
     setenv("FAKE_CUPTI_NO_CALLBACKS", "1", 1);

@@ -31,6 +31,7 @@ size_t size_of(CUpti_ActivityKind kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
       return sizeof(CUpti_ActivityKernel10);
     case CUPTI_ACTIVITY_KIND_DRIVER:
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
       return sizeof(CUpti_ActivityAPI);
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
       return sizeof(CUpti_ActivitySynchronization2);

@@ -161,11 +161,31 @@ TEST_F(Process, launch_without_a_kernel_is_a_finding_although_nothing_was_report
 
 TEST_F(Process, captured_launch_runs_nothing_and_is_no_finding) {
   stream_.api(2 * kMs, 2 * kMs + 10, 1, 7, kBeginCapture).api(3 * kMs, 3 * kMs + 10, 2, 8);
+  stream_.add(wire::Kind::graph_node, 0, wire::GraphNodeRecord{{}, 3 * kMs + 5, 8, 1});
   stream_.api(4 * kMs, 4 * kMs + 10, 3, 7, kEndCapture).api(5 * kMs, 5 * kMs + 10, 4, 8);
   take();
   EXPECT_EQ(health_of(*store_, "unmatched_launches"), 1);  // the one after the capture
+  EXPECT_EQ(health_of(*store_, "launches_without_kernel"), 0);
   store_->finish();
   EXPECT_EQ(store_->info().facts.at("captured_launches"), "1");
+}
+
+TEST_F(Process, node_of_another_thread_or_kind_does_not_make_a_launch_a_captured_one) {
+  stream_.api(3 * kMs, 3 * kMs + 10, 2, 8).api(5 * kMs, 5 * kMs + 10, 4, 8);
+  stream_.add(wire::Kind::graph_node, 0, wire::GraphNodeRecord{{}, 3 * kMs + 5, 7, 1});
+  stream_.add(wire::Kind::graph_node, 0, wire::GraphNodeRecord{{}, 3 * kMs + 5, 8, 0});
+  stream_.add(wire::Kind::graph_node, 0, wire::GraphNodeRecord{{}, 4 * kMs, 8, 1});
+  take();
+  EXPECT_EQ(health_of(*store_, "unmatched_launches"), 2);
+}
+
+TEST_F(Process, launch_during_a_capture_that_made_no_node_is_shown_and_not_judged) {
+  stream_.api(2 * kMs, 2 * kMs + 10, 1, 7, kBeginCapture).api(3 * kMs, 3 * kMs + 10, 2, 8);
+  stream_.api(4 * kMs, 4 * kMs + 10, 3, 7, kEndCapture);
+  process_.host_events = {{HostEventKind::api, 0, 8, 3 * kMs - 5, 3 * kMs + 20, 0, 0}};
+  probe(), take();
+  EXPECT_EQ(health_of(*store_, "launches_without_kernel"), 1);
+  EXPECT_EQ(not_ok(), "");
 }
 
 TEST_F(Process, kernel_that_nothing_launched_is_a_finding) {
