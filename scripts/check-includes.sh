@@ -13,7 +13,7 @@ declare -A allowed=(
   [replay]="replay worker/protocol.h worker/json_fields.h trace workload contract candidate gpu support"
   [judge]="judge trace contract candidate gpu support"
   [precheck]="precheck judge/verdict.h replay worker/protocol.h workload contract candidate gpu support"
-  [report]="report judge support"
+  [report]="report judge trace support"
   [cli]="cli report judge replay precheck trace workload contract candidate gpu support"
   [vgpu]="vgpu candidate gpu/cuda_abi.h gpu/cupti_abi.h gpu/vgpu_abi.h support"
 )

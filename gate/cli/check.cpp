@@ -22,7 +22,7 @@ struct CheckOptions {
   std::optional<uint64_t> seed;
   std::optional<uint32_t> warmup, requests;
   uint32_t max_pairs = 24;
-  bool json = false;
+  bool json = false, counters = false;
 };
 
 Scope scope_of(const std::string& name) {
@@ -53,6 +53,7 @@ GateRequest request_of(const CheckOptions& options, const Invocation& invocation
   request.warmup = options.warmup;
   request.requests = options.requests;
   request.max_pairs = options.max_pairs;
+  request.counters = options.counters;
   request.out = options.out;
   request.command = invocation.command;
   return request;
@@ -113,6 +114,9 @@ void add_check(CLI::App& app, const Invocation& invocation, Action& action) {
                    "pairs of rounds at most; looks are after 6, 12, 24 and this many")
       ->check(CLI::Range(6u, 600u))
       ->capture_default_str();
+  verb->add_flag(
+      "--counters", options->counters,
+      "also read hardware counters of the judged launches, in a process of its own: cache hits, traffic, occupancy");
   verb->add_option("--out", options->out, "folder for verdict.json, verdict.md, trace.db and compile.log")
       ->capture_default_str();
   verb->add_option("--markdown", options->markdown, "also write the Markdown report to this file");
@@ -122,8 +126,9 @@ void add_check(CLI::App& app, const Invocation& invocation, Action& action) {
   verb->add_option("--only", options->only, "with --manifest: only entries whose name matches this pattern")
       ->needs(manifest);
   // A corpus takes candidates, contracts and limits from its manifest: an option that it would ignore is a mistake.
-  for (const char* name : {"candidate", "--contract", "--kernel", "--workload", "--baseline", "--scope",
-                           "--require-tier", "--seed", "--warmup", "--requests", "--max-pairs", "--markdown"})
+  for (const char* name :
+       {"candidate", "--contract", "--kernel", "--workload", "--baseline", "--scope", "--require-tier", "--seed",
+        "--warmup", "--requests", "--max-pairs", "--markdown", "--counters"})
     manifest->excludes(verb->get_option(name));
   verb->callback([=, &invocation, &action] {
     action = [=, &invocation] {

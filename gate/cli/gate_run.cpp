@@ -13,6 +13,7 @@
 #include "precheck/cases.h"
 #include "precheck/precheck.h"
 #include "replay/substitute.h"
+#include "report/report.h"
 #include "support/fd.h"
 #include "support/hash.h"
 #include "support/log.h"
@@ -222,7 +223,7 @@ void judge_static(Gate& gate, const StaticFigures& statics) {
   gate.verdict.findings.insert(gate.verdict.findings.end(), result.findings.begin(), result.findings.end());
 }
 
-void replay_and_judge(Gate& gate, const StaticFigures& statics) {
+std::unique_ptr<TraceStore> replay_and_judge(Gate& gate, const StaticFigures& statics) {
   ReplayRequest replay;
   replay.contract = &gate.contract;
   replay.candidate = &*gate.candidate;
@@ -236,10 +237,11 @@ void replay_and_judge(Gate& gate, const StaticFigures& statics) {
   replay.warmup = gate.request.warmup.value_or(gate.is_virtual() ? 2 : 200);
   replay.requests = gate.request.requests.value_or(gate.is_virtual() ? 12 : 1000);
   replay.max_pairs = gate.request.max_pairs;
+  replay.counters = gate.request.counters;
   replay.trace = gate.request.out / "trace.db";
   replay.command = gate.request.command;
   replay.on_progress = [&](double fraction, const std::string& what) { gate.progress(0.4 + 0.6 * fraction, what); };
-  run_replay(replay, gate.verdict);
+  return run_replay(replay, gate.verdict);
 }
 
 }  // namespace
@@ -267,10 +269,15 @@ Verdict run_gate(const GateRequest& request) {
     return conclude(gate, checked.equivalence);
   }
   if (!gate.workload) gate.workload = contract_workload(gate.contract, *gate.baseline, gate.seed);
-  replay_and_judge(gate, checked.statics);
+  auto trace = replay_and_judge(gate, checked.statics);
   if (gate.verdict.metrics.empty())
     judge_static(gate, checked.statics);  // the replay ended early: the static limits still hold or not
-  return conclude(gate, checked.equivalence);
+  Verdict verdict = conclude(gate, checked.equivalence);
+  if (trace) {
+    trace->add_verdict(render_json(verdict));
+    trace->finish();
+  }
+  return verdict;
 }
 
 }  // namespace kgate

@@ -23,6 +23,7 @@ struct GateRequest {
   std::optional<uint64_t> seed;              // default: derived from the candidate's hash
   std::optional<uint32_t> warmup, requests;  // a round; defaults by device
   uint32_t max_pairs = 24;
+  bool counters = false;      // the counters pass as well
   std::filesystem::path out;  // folder for trace.db; created
   std::string command;        // what repeats this run
   std::function<void(double fraction, const std::string& what)> on_progress;

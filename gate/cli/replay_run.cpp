@@ -10,6 +10,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cli/gpu_watch.h"
+#include "cli/side_passes.h"
+#include "judge/explain.h"
 #include "precheck/cases.h"
 #include "precheck/faults.h"
 #include "support/process.h"
@@ -32,7 +35,7 @@ class Replayer {
     write_kgw(*request.workload, workload_file_);
   }
 
-  void run() {
+  std::unique_ptr<TraceStore> run() {
     store_ = TraceStore::create(request_.trace, run_info(), comparison_.names);
     Looks looks;
     std::vector<uint32_t> planned;
@@ -43,6 +46,9 @@ class Replayer {
         if (pairs <= request_.max_pairs) planned.push_back(pairs);
     if (!is_virtual() && (planned.empty() || planned.back() != request_.max_pairs))
       planned.push_back(request_.max_pairs);
+    if (!is_virtual()) watch_.emplace(request_.device.properties.uuid, verdict_);
+    if (!is_virtual()) bare_ = bare_service(plan(1), *request_.workload, request_.device);
+    throw_if_interrupted();
     for (size_t look = 0; look < planned.size(); ++look) {
       while (pairs_ < planned[look])
         if (!run_block(std::min(kPairsPerWorker, planned[look] - pairs_), planned.back())) return finish();
@@ -51,9 +57,16 @@ class Replayer {
     }
     verdict_.findings.insert(verdict_.findings.end(), result_.findings.begin(), result_.findings.end());
     verdict_.metrics = result_.metrics;
+    explain(*store_, verdict_.metrics);
     verdict_.deciding = result_.deciding;
     if (!is_virtual()) verdict_.classes = labelled(class_times(*store_));
-    finish();
+    if (request_.counters) {
+      if (request_.on_progress) request_.on_progress(1, "hardware counters");
+      CounterPass pass = run_counter_pass(comparison_, *request_.workload, workload_file_, request_.device);
+      throw_if_interrupted();
+      add_counters(pass, *request_.workload, *store_, verdict_);
+    }
+    return finish();
   }
 
  private:
@@ -100,7 +113,9 @@ class Replayer {
   bool run_block(uint32_t pairs, uint32_t planned) {
     SessionOptions options;
     options.device = request_.device;
+    if (watch_) watch_->begin_block();
     options.on_progress = [&](uint32_t rounds) {
+      if (watch_) watch_->end_round(pairs_ * 2 + rounds - 1);
       if (request_.on_progress)
         request_.on_progress((pairs_ + rounds / 2.0) / planned,
                              fmt::format("pair {} of at most {}", pairs_ + rounds / 2 + 1, planned));
@@ -177,10 +192,25 @@ class Replayer {
     input.statics = request_.statics;
     input.limits = request_.limits;
     input.health = store_->health();
-    if (!is_virtual()) input.health.push_back(lag_ = lag_health(*store_, external()));
+    if (!is_virtual()) {
+      input.health.push_back(lag_ = lag_health(*store_, external()));
+      input.health.push_back(slowed_ = watch_->health());
+      if (auto traced = median_service(); bare_ && traced)
+        input.health.push_back(perturbation_ = perturbation_health(*bare_, *traced));
+    }
     input.alpha = alpha;
     input.virtual_device = is_virtual();
     result_ = judge(input);
+  }
+
+  // The baseline's service.p50, median over rounds.
+  std::optional<double> median_service() const {
+    std::vector<double> values;
+    if (auto series = table_.find("service.p50"); series != table_.end())
+      for (const auto& pair : series->second.pairs)
+        if (pair.baseline) values.push_back(*pair.baseline);
+    if (values.empty()) return {};
+    return quantile(values, 0.5);
   }
 
   // Grid and block are often the same for all; the scalars of the launch tell the shapes apart.
@@ -201,17 +231,20 @@ class Replayer {
     return classes;
   }
 
-  void finish() {
+  std::unique_ptr<TraceStore> finish() {
     verdict_.pairs = pairs_;
-    if (!lag_.name.empty()) store_->add_health(lag_);
+    if (watch_) watch_->store(*store_);
+    for (const HealthRow& row : {lag_, slowed_, perturbation_})
+      if (!row.name.empty()) store_->add_health(row);
     verdict_.health = store_->health();
+    if (!perturbation_.name.empty()) verdict_.facts["perturbation"] = fmt::format("{:.2f}", perturbation_.value);
     verdict_.facts["warmup_requests"] = std::to_string(request_.warmup);
     verdict_.facts["requests_per_round"] = std::to_string(request_.requests);
     for (const auto& [id, series] : table_)
       verdict_.facts["distinct_requests"] = std::to_string(series.distinct_requests);
-    if (pairs_ == 0) return;  // nothing was measured: no trace is left that looks like one
-    store_->finish();
+    if (pairs_ == 0) return nullptr;  // nothing was measured: no trace is left that looks like one
     verdict_.facts["trace"] = request_.trace.string();
+    return std::move(store_);
   }
 
   const ReplayRequest& request_;
@@ -222,14 +255,18 @@ class Replayer {
   std::unique_ptr<TraceStore> store_;
   MetricTable table_;
   JudgeResult result_;
-  HealthRow lag_;
+  HealthRow lag_, slowed_, perturbation_;
+  std::optional<GpuWatch> watch_;  // of a real GPU
+  std::optional<double> bare_;     // ns; nothing on the virtual GPU, whose times are the host's
   std::string tier_;
   uint32_t pairs_ = 0;
 };
 
 }  // namespace
 
-void run_replay(const ReplayRequest& request, Verdict& verdict) { Replayer(request, verdict).run(); }
+std::unique_ptr<TraceStore> run_replay(const ReplayRequest& request, Verdict& verdict) {
+  return Replayer(request, verdict).run();
+}
 
 Workload contract_workload(const Contract& contract, const Prepared& baseline, uint64_t seed) {
   std::vector<Case> cases = make_cases(contract, seed);

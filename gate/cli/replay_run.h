@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,13 +25,15 @@ struct ReplayRequest {
   std::string require_tier;
   uint64_t seed = 0;
   uint32_t warmup = 0, requests = 0, max_pairs = 24;
+  bool counters = false;
   std::filesystem::path trace;
   std::string command;
   std::function<void(double fraction, const std::string& what)> on_progress;
 };
 
-// Adds metrics, findings, classes, health, pairs and facts (tier, trace) to the verdict.
-void run_replay(const ReplayRequest& request, Verdict& verdict);
+// Adds metrics, findings, classes, health, pairs and facts (tier, trace) to the verdict. Leaves the trace open, so that
+// the verdict can be put into it before finish(); null where nothing was measured: no trace is left then.
+std::unique_ptr<TraceStore> run_replay(const ReplayRequest& request, Verdict& verdict);
 
 // The workload of a contract that names none: one request a shape, closed arrivals, launched as the contract says.
 Workload contract_workload(const Contract& contract, const Prepared& baseline, uint64_t seed);

@@ -197,14 +197,7 @@ MetricVerdict judge_one(const JudgeInput& input, const EffectiveLimit& limit, co
     verdict.note = "not measured";
     return verdict;
   }
-  verdict.baseline = median_of(*series, false);
-  verdict.candidate = median_of(*series, true);
-  if (metric.cls == MetricClass::exact) {
-    judge_exact_pairs(*series, verdict);
-    if (auto note = variation(*series); !note.empty()) verdict.note = note;
-  } else {
-    judge_paired(*series, metric, input.alpha, verdict);
-  }
+  judge_series(*series, metric, input.alpha, verdict);
   return verdict;
 }
 
@@ -233,7 +226,44 @@ void add_shown(const JudgeInput& input, std::vector<MetricVerdict>& verdicts) {
   }
 }
 
-// Marks what Holm lets fail among the gated paired metrics.
+// How far past its limit, for ordering: relative where that exists.
+double severity(const MetricVerdict& verdict) {
+  if (verdict.absolute && verdict.baseline && *verdict.baseline > 0)
+    return verdict.effect.value_or(0) / *verdict.baseline;
+  return verdict.effect.value_or(0);
+}
+
+int rank(const MetricVerdict& verdict) {
+  if (!verdict.gated) return 3;
+  return verdict.outcome == Outcome::fail ? 0 : verdict.outcome == Outcome::inconclusive ? 1 : 2;
+}
+
+}  // namespace
+
+std::string describe(const MetricVerdict& verdict) {
+  const MetricInfo& metric = *find_metric(verdict.id);
+  std::string text = verdict.subject.empty() ? verdict.id : verdict.subject + " " + verdict.id;
+  if (verdict.baseline && verdict.candidate)
+    text +=
+        fmt::format(": {} → {}", format_metric(metric, *verdict.baseline), format_metric(metric, *verdict.candidate));
+  else if (verdict.candidate)
+    text += fmt::format(": {}", format_metric(metric, *verdict.candidate));
+  if (verdict.effect && !verdict.absolute) text += fmt::format(" ({:+.1f} %)", *verdict.effect * 100);
+  if (!verdict.note.empty()) text += "; " + verdict.note;
+  return text;
+}
+
+void judge_series(const MetricSeries& series, const MetricInfo& metric, double alpha, MetricVerdict& verdict) {
+  verdict.baseline = median_of(series, false);
+  verdict.candidate = median_of(series, true);
+  if (metric.cls == MetricClass::exact) {
+    judge_exact_pairs(series, verdict);
+    if (auto note = variation(series); !note.empty()) verdict.note = note;
+  } else {
+    judge_paired(series, metric, alpha, verdict);
+  }
+}
+
 void fail_paired(std::vector<MetricVerdict>& verdicts, double alpha) {
   std::vector<MetricVerdict*> paired;
   std::vector<double> p;
@@ -252,32 +282,11 @@ void fail_paired(std::vector<MetricVerdict>& verdicts, double alpha) {
   }
 }
 
-// How far past its limit, for ordering: relative where that exists.
-double severity(const MetricVerdict& verdict) {
-  if (verdict.absolute && verdict.baseline && *verdict.baseline > 0)
-    return verdict.effect.value_or(0) / *verdict.baseline;
-  return verdict.effect.value_or(0);
+void worst_first(std::vector<MetricVerdict>& verdicts) {
+  std::stable_sort(verdicts.begin(), verdicts.end(), [](const auto& a, const auto& b) {
+    return std::make_pair(rank(a), -severity(a)) < std::make_pair(rank(b), -severity(b));
+  });
 }
-
-int rank(const MetricVerdict& verdict) {
-  if (!verdict.gated) return 3;
-  return verdict.outcome == Outcome::fail ? 0 : verdict.outcome == Outcome::inconclusive ? 1 : 2;
-}
-
-std::string describe(const MetricVerdict& verdict) {
-  const MetricInfo& metric = *find_metric(verdict.id);
-  std::string text = verdict.id;
-  if (verdict.baseline && verdict.candidate)
-    text +=
-        fmt::format(": {} → {}", format_metric(metric, *verdict.baseline), format_metric(metric, *verdict.candidate));
-  else if (verdict.candidate)
-    text += fmt::format(": {}", format_metric(metric, *verdict.candidate));
-  if (verdict.effect && !verdict.absolute) text += fmt::format(" ({:+.1f} %)", *verdict.effect * 100);
-  if (!verdict.note.empty()) text += "; " + verdict.note;
-  return text;
-}
-
-}  // namespace
 
 JudgeResult judge(const JudgeInput& input) {
   JudgeResult result;
@@ -292,9 +301,7 @@ JudgeResult judge(const JudgeInput& input) {
   }
   fail_paired(result.metrics, input.alpha);
   add_shown(input, result.metrics);
-  std::stable_sort(result.metrics.begin(), result.metrics.end(), [](const auto& a, const auto& b) {
-    return std::make_pair(rank(a), -severity(a)) < std::make_pair(rank(b), -severity(b));
-  });
+  worst_first(result.metrics);
 
   for (const auto& row : input.health)
     if (!row.ok())

@@ -94,7 +94,7 @@ std::vector<Finding> unmeasurable(const std::vector<EffectiveLimit>& limits, boo
              fmt::format("{} is counted on the virtual GPU only (--device virtual)", limit.metric));
     else if (metric->source == MetricSource::counters_pass)
       refuse(limit, Exit::environment,
-             fmt::format("{} needs the counters pass, which this version does not have", limit.metric));
+             fmt::format("{} is shown by the counters pass (--counters) and not judged", limit.metric));
     else if (limit.metric == "cold_start" || limit.metric == "kernel_time.class_p50")
       refuse(limit, Exit::environment, fmt::format("this version shows {} and does not judge it", limit.metric));
     else if (limit.metric.starts_with("response.") && !external_arrivals)

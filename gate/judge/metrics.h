@@ -36,7 +36,7 @@ struct MetricInfo {
   std::string_view what;
 };
 
-inline constexpr std::array<MetricInfo, 30> kMetrics{{
+inline constexpr std::array<MetricInfo, 33> kMetrics{{
     {"service.p50", MetricUnit::ns, false, MetricClass::paired, MetricSource::timing, 0.50,
      "request end − issue of its first call, median"},
     {"service.p99", MetricUnit::ns, false, MetricClass::paired, MetricSource::timing, 0.99,
@@ -73,10 +73,16 @@ inline constexpr std::array<MetricInfo, 30> kMetrics{{
     {"local_bytes", MetricUnit::bytes, false, MetricClass::exact, MetricSource::compiler, 0, "stack frame a thread"},
     {"occupancy", MetricUnit::fraction, false, MetricClass::exact, MetricSource::compiler, 0,
      "theoretical occupancy of the judged launch"},
-    {"l1_hit", MetricUnit::fraction, false, MetricClass::shown, MetricSource::counters_pass, 0, "L1 sector hit rate"},
-    {"l2_hit", MetricUnit::fraction, false, MetricClass::shown, MetricSource::counters_pass, 0, "L2 sector hit rate"},
+    {"l1_hit", MetricUnit::fraction, false, MetricClass::shown, MetricSource::counters_pass, 0, "L1 sectors that hit"},
+    {"l2_hit", MetricUnit::fraction, false, MetricClass::shown, MetricSource::counters_pass, 0, "L2 sectors that hit"},
     {"dram_bytes", MetricUnit::bytes, false, MetricClass::shown, MetricSource::counters_pass, 0,
-     "device memory traffic"},
+     "device memory read and written by a judged launch"},
+    {"achieved_occupancy", MetricUnit::fraction, false, MetricClass::shown, MetricSource::counters_pass, 0,
+     "active warps of the SMs that are active, of their maximum"},
+    {"sectors_per_load", MetricUnit::count, false, MetricClass::shown, MetricSource::counters_pass, 0,
+     "32-byte sectors that a global load instruction of a warp touches; 4 is ideal for 4-byte elements"},
+    {"sectors_per_store", MetricUnit::count, false, MetricClass::shown, MetricSource::counters_pass, 0,
+     "32-byte sectors that a global store instruction of a warp touches"},
     {"preempted", MetricUnit::ns, true, MetricClass::attribution, MetricSource::timing, 0,
      "time the replaying threads were preempted"},
     {"runqueue", MetricUnit::ns, true, MetricClass::attribution, MetricSource::timing, 0,

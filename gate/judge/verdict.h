@@ -39,8 +39,10 @@ struct MetricVerdict {
   double p_fail = 1, sign_flip_p = 1;
   uint32_t pairs = 0, pairs_to_decide = 0;
   uint64_t samples_per_round = 0;
-  std::string label;  // "faster", "slower, within the limit", "no material change", ...
-  std::string note;   // why it could not be decided, variation between rounds, ...
+  std::string label;        // "faster", "slower, within the limit", "no material change", ...
+  std::string note;         // why it could not be decided, variation between rounds, ...
+  std::string subject;      // what of the run it is about, where there are several: a kernel and its launch class
+  std::string explanation;  // where the time went (judge/explain.h); empty: nothing to say
 };
 
 struct Verdict {
@@ -54,6 +56,7 @@ struct Verdict {
   std::vector<HealthRow> health;
   uint32_t pairs = 0;
   double seconds = 0;
+  std::string advice;  // what to do now, where it is not what the exit code says; else empty
 };
 
 // Figures that need no run: metric id → value of the arm.
@@ -93,6 +96,13 @@ struct JudgeResult {
   std::string deciding;
 };
 JudgeResult judge(const JudgeInput& input);
+
+// What `judge` is made of, for those that bring series of their own: one series against the limit that `verdict` holds
+// (paired metrics never fail here), then Holm over all gated paired ones, then the order of a report.
+void judge_series(const MetricSeries& series, const MetricInfo& metric, double alpha, MetricVerdict& verdict);
+void fail_paired(std::vector<MetricVerdict>& verdicts, double alpha);
+void worst_first(std::vector<MetricVerdict>& verdicts);
+std::string describe(const MetricVerdict& verdict);  // "kernel_time.p50: 3.50 us → 4.60 us (+31.4 %); why undecided"
 
 // The exit code of a set of findings: the gravest stage wins (broken before environment before no baseline before
 // regression before inconclusive).

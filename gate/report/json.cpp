@@ -45,6 +45,7 @@ ordered_json limit_json(const MetricVerdict& metric) {
 ordered_json metric_json(const MetricVerdict& metric) {
   ordered_json json;
   json["id"] = metric.id;
+  json["subject"] = metric.subject;
   if (const MetricInfo* info = find_metric(metric.id)) {
     json["unit"] = unit_name(info->unit);
     json["per_request"] = info->per_request;
@@ -53,6 +54,7 @@ ordered_json metric_json(const MetricVerdict& metric) {
   json["outcome"] = metric.gated ? ordered_json(outcome_name(metric.outcome)) : ordered_json(nullptr);
   json["label"] = metric.label;
   json["note"] = metric.note;
+  json["explanation"] = metric.explanation;
   json["baseline"] = number(metric.baseline);
   json["candidate"] = number(metric.candidate);
   json["effect_kind"] = metric.absolute ? "excess_over_limit" : "relative";

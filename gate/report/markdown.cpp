@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "report/report.h"
+#include "report/text_table.h"
 #include "support/text.h"
 
 namespace kgate {
@@ -11,24 +12,6 @@ namespace kgate {
 namespace {
 
 constexpr size_t kBudget = 64 * 1024 - 512;
-
-std::string escape(std::string_view text) {
-  std::string out;
-  for (char c : sanitize(text, 600)) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else {
-      if (c == '|' || c == '`' || c == '*' || c == '_' || c == '[' || c == ']' || c == '\\' || c == '#' || c == '@')
-        out += '\\';
-      out += c;
-    }
-  }
-  return out;
-}
 
 const char* badge(Exit exit) {
   switch (exit) {
@@ -43,26 +26,28 @@ const char* badge(Exit exit) {
   }
 }
 
-void add_row(std::string& text, const MetricVerdict& metric) {
+std::string row_of(const MetricVerdict& metric) {
   const MetricInfo* info = find_metric(metric.id);
-  if (!info) return;
+  if (!info) return {};
   auto value = [&](const std::optional<double>& v) { return v ? format_metric(*info, *v) : std::string("-"); };
   std::string outcome = outcome_text(metric);
   if (!metric.label.empty()) outcome += ", " + metric.label;
-  if (!metric.note.empty()) outcome += " (" + escape(metric.note) + ")";
-  text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", metric.id, value(metric.baseline), value(metric.candidate),
-                      escape(change_text(metric)), limit_text(metric), outcome);
+  if (!metric.note.empty()) outcome += " (" + markdown_escape(metric.note) + ")";
+  std::string name = fmt::format("`{}`", metric.id);
+  if (!metric.subject.empty()) name = markdown_escape(metric.subject) + " " + name;
+  return fmt::format("| {} | {} | {} | {} | {} | {} |\n", name, value(metric.baseline), value(metric.candidate),
+                     markdown_escape(change_text(metric)), limit_text(metric), outcome);
 }
 
 }  // namespace
 
 std::string render_markdown(const Verdict& verdict) {
-  std::string text = fmt::format("### {} kgate: {}\n\n", badge(verdict.exit), escape(verdict.headline));
+  std::string text = fmt::format("### {} kgate: {}\n\n", badge(verdict.exit), markdown_escape(verdict.headline));
   size_t hidden = 0;
   for (const auto& finding : verdict.findings) {
     if (find_metric(finding.id)) continue;
-    std::string line = fmt::format("- **{}** {}{}\n", escape(finding.id), escape(finding.text),
-                                   finding.where.empty() ? "" : " — " + escape(finding.where));
+    std::string line = fmt::format("- **{}** {}{}\n", markdown_escape(finding.id), markdown_escape(finding.text),
+                                   finding.where.empty() ? "" : " — " + markdown_escape(finding.where));
     if (text.size() + line.size() > kBudget / 2)
       ++hidden;
     else
@@ -71,11 +56,24 @@ std::string render_markdown(const Verdict& verdict) {
   if (hidden) text += fmt::format("- {} more findings are in the JSON report\n", hidden);
   if (!verdict.metrics.empty()) {
     text += "\n| metric | baseline | candidate | change | limit | |\n|---|---|---|---|---|---|\n";
-    for (const auto& metric : verdict.metrics) add_row(text, metric);
+    size_t left_out = 0;
+    for (const auto& metric : verdict.metrics) {
+      std::string row = row_of(metric);
+      if (text.size() + row.size() > kBudget * 5 / 8)
+        ++left_out;
+      else
+        text += row;
+    }
+    if (left_out) text += fmt::format("\n{} more metrics are in the JSON report\n", left_out);
   }
-  text += "\n" + escape(next_step(verdict)) + "\n\n<details><summary>What was judged</summary>\n\n";
+  std::string why;
+  for (const auto& metric : verdict.metrics)
+    if (!metric.explanation.empty() && text.size() + why.size() < kBudget * 3 / 4)
+      why += "- " + markdown_escape(metric.explanation) + "\n";
+  if (!why.empty()) text += "\nWhere the time went:\n\n" + why;
+  text += "\n" + markdown_escape(next_step(verdict)) + "\n\n<details><summary>What was judged</summary>\n\n";
   for (const auto& [key, value] : verdict.facts) {
-    std::string line = fmt::format("- {}: {}\n", escape(key), escape(value));
+    std::string line = fmt::format("- {}: {}\n", markdown_escape(key), markdown_escape(value));
     if (text.size() + line.size() > kBudget) break;
     text += line;
   }

@@ -5,11 +5,14 @@
 #include <algorithm>
 
 #include "report/report.h"
+#include "report/text_table.h"
 #include "support/text.h"
 
 namespace kgate {
 
 namespace {
+
+constexpr size_t kShownSubjects = 20;  // without a limit; those with one are all shown
 
 const char* verdict_color(Exit exit) {
   switch (exit) {
@@ -33,56 +36,46 @@ std::string fact(const Verdict& verdict, const std::string& key) {
   return found == verdict.facts.end() ? "" : sanitize(found->second, 2000);
 }
 
-// Columns as wide as their content; text in UTF-8 is ASCII apart from nothing we print here.
-class Table {
- public:
-  explicit Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  std::string render(const std::string& indent) const {
-    std::vector<size_t> widths(rows_[0].size());
-    for (const auto& row : rows_)
-      for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    std::string text;
-    for (const auto& row : rows_) {
-      std::string line = indent;
-      for (size_t i = 0; i < row.size(); ++i)
-        line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
-      line.erase(line.find_last_not_of(' ') + 1);
-      text += line + "\n";
-    }
-    return text;
-  }
-  bool empty() const { return rows_.size() == 1; }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
-
 std::string value_text(const MetricInfo& info, const std::optional<double>& value) {
   return value ? format_metric(info, *value) : "-";
 }
 
 std::string metric_table(const Verdict& verdict, bool with_shown) {
-  Table table({"metric", "baseline", "candidate", "change", "limit", ""});
+  TextTable table({"metric", "baseline", "candidate", "change", "limit", ""});
+  size_t hidden = 0, subjects = 0;
   for (const auto& metric : verdict.metrics) {
     const MetricInfo* info = find_metric(metric.id);
     if (!info || (!metric.gated && !with_shown)) continue;
+    if (!metric.gated && !metric.subject.empty() && ++subjects > kShownSubjects) {
+      ++hidden;
+      continue;
+    }
+    std::string name = metric.subject.empty() ? metric.id : metric.id + "  " + sanitize(metric.subject, 90);
     std::string last = outcome_text(metric);
     if (!metric.label.empty() && metric.label != "equal") last += " " + metric.label;
     if (!metric.note.empty()) last += " (" + metric.note + ")";
-    table.add({metric.id, value_text(*info, metric.baseline), value_text(*info, metric.candidate), change_text(metric),
+    table.add({name, value_text(*info, metric.baseline), value_text(*info, metric.candidate), change_text(metric),
                limit_text(metric), last});
   }
-  return table.empty() ? "" : table.render("  ");
+  std::string text = table.empty() ? "" : table.render("  ");
+  if (hidden) text += fmt::format("  and {} more that are shown, not judged (--json has all)\n", hidden);
+  return text;
 }
 
 std::string class_table(const Verdict& verdict) {
   if (verdict.classes.size() < 2) return {};
-  Table table({"launch class", "share", "baseline p50", "candidate p50", "change"});
+  TextTable table({"launch class", "share", "baseline p50", "candidate p50", "change"});
   for (const auto& c : verdict.classes)
     table.add({c.label, fmt::format("{:.0f} %", c.share * 100), format_ns(c.baseline_p50), format_ns(c.candidate_p50),
                c.baseline_p50 > 0 ? fmt::format("{:+.1f} %", (c.candidate_p50 / c.baseline_p50 - 1) * 100) : "-"});
   return table.render("  ");
+}
+
+std::string explanations(const Verdict& verdict) {
+  std::string text;
+  for (const auto& metric : verdict.metrics)
+    if (!metric.explanation.empty()) text += "  why: " + sanitize(metric.explanation, 1000) + "\n";
+  return text;
 }
 
 }  // namespace
@@ -93,6 +86,8 @@ std::string render_terminal(const Verdict& verdict, bool color) {
   if (auto tier = fact(verdict, "tier"); !tier.empty()) context += ", tier " + tier;
   if (verdict.pairs) context += fmt::format(", {} pairs", verdict.pairs);
   context += fmt::format(", {:.1f} s", verdict.seconds);
+  if (auto ratio = fact(verdict, "perturbation"); !ratio.empty())
+    context += ", requests " + ratio + "x as long as untraced";
   text += paint("  " + context, "2", color) + "\n";
 
   for (const auto& finding : verdict.findings) {
@@ -104,6 +99,7 @@ std::string render_terminal(const Verdict& verdict, bool color) {
   }
   text += metric_table(verdict, verdict.exit != Exit::broken);
   if (auto classes = class_table(verdict); !classes.empty() && verdict.exit != Exit::broken) text += "\n" + classes;
+  if (verdict.exit != Exit::broken) text += explanations(verdict);
   text += "  " + next_step(verdict) + "\n";
   if (auto trace = fact(verdict, "trace"); !trace.empty()) text += paint("  trace:  " + trace, "2", color) + "\n";
   if (auto command = fact(verdict, "command"); !command.empty())

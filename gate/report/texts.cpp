@@ -56,6 +56,7 @@ std::string outcome_text(const MetricVerdict& metric) {
 }
 
 std::string next_step(const Verdict& verdict) {
+  if (!verdict.advice.empty()) return sanitize(verdict.advice, 1000);
   switch (verdict.exit) {
     case Exit::pass:
       return "Nothing to do: the candidate may replace the baseline under these limits.";

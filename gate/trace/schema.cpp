@@ -59,6 +59,10 @@ CREATE TABLE counters(round INTEGER NOT NULL, arm INTEGER NOT NULL, sequence INT
   item INTEGER NOT NULL, launch_class INTEGER NOT NULL, phase TEXT NOT NULL, judged INTEGER NOT NULL, kernel INTEGER NOT NULL,
   warp_instructions INTEGER, thread_instructions INTEGER, global_load_sectors INTEGER, global_store_sectors INTEGER,
   global_requests INTEGER, bank_conflicts INTEGER, divergent_branches INTEGER, barriers INTEGER, atomics INTEGER);
+CREATE TABLE gpu_states(round INTEGER NOT NULL, sm_mhz INTEGER, memory_mhz INTEGER, celsius INTEGER,
+  milliwatts INTEGER, clock_reasons TEXT NOT NULL, slowed INTEGER NOT NULL);
+CREATE TABLE hardware_counters(arm INTEGER NOT NULL, launch INTEGER NOT NULL, item INTEGER NOT NULL,
+  metric TEXT NOT NULL, value REAL NOT NULL, valid INTEGER NOT NULL, samples INTEGER NOT NULL, note TEXT NOT NULL);
 CREATE TABLE resources(arm INTEGER NOT NULL, kernel_name TEXT NOT NULL, kernel_id TEXT NOT NULL, launches INTEGER NOT NULL,
   registers INTEGER, static_shared INTEGER, dynamic_shared INTEGER, local_bytes INTEGER);
 CREATE TABLE probes(name TEXT PRIMARY KEY, use TEXT NOT NULL, cost TEXT NOT NULL, file_offset INTEGER NOT NULL,

@@ -108,6 +108,22 @@ void TraceStore::set_fact(const std::string& key, const std::string& value) {
   put_fact(*state_->database, key, value);
 }
 
+void TraceStore::add_gpu_state(const GpuStateRow& row) {
+  writing(state_->ingest, path());
+  auto number = [](const std::optional<uint32_t>& value) {
+    return value ? std::optional<uint64_t>(*value) : std::nullopt;
+  };
+  Statement(*state_->database, "INSERT INTO gpu_states VALUES(?,?,?,?,?,?,?)")
+      .run(row.round, number(row.sm_mhz), number(row.memory_mhz), number(row.celsius), number(row.milliwatts),
+           row.clock_reasons, row.slowed);
+}
+
+void TraceStore::add_hardware(const HardwareRow& row) {
+  writing(state_->ingest, path());
+  Statement(*state_->database, "INSERT INTO hardware_counters VALUES(?,?,?,?,?,?,?,?)")
+      .run(row.arm, row.launch, row.item, row.metric, row.value, row.valid, row.samples, row.note);
+}
+
 void TraceStore::add_verdict(const std::string& json) {
   writing(state_->ingest, path());
   Statement(*state_->database, "INSERT INTO verdicts VALUES(?)").run(json);

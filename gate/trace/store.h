@@ -155,6 +155,24 @@ struct VirtualRow {  // a launch on the virtual GPU
   uint64_t thread_instructions, sectors, bank_conflicts, divergent_branches;
 };
 
+// A value of the counters pass; not valid: measured, and cannot be (the note says why).
+struct HardwareRow {
+  uint32_t arm, launch, item;
+  std::string metric;  // docs/metrics.md
+  double value;
+  bool valid;
+  uint32_t samples;
+  std::string note;
+};
+
+// The GPU's state at the end of a round; absent where it does not tell.
+struct GpuStateRow {
+  uint32_t round;
+  std::optional<uint32_t> sm_mhz, memory_mhz, celsius, milliwatts;
+  std::string clock_reasons;  // "none", "power cap", ...
+  bool slowed;                // for heat or power delivery, at some time in the round
+};
+
 class TraceStore {
  public:
   // Creates PATH.partial. Throws Error{environment} when it cannot be written.
@@ -172,6 +190,8 @@ class TraceStore {
   void add_process(const ProcessTrace& process);
   void add_health(const HealthRow& row);  // same name: values are added up, the first limit stays
   void set_fact(const std::string& key, const std::string& value);
+  void add_gpu_state(const GpuStateRow& row);
+  void add_hardware(const HardwareRow& row);
   void add_verdict(const std::string& json);
   void finish();
 

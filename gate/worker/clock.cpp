@@ -9,7 +9,7 @@
 namespace kgate::worker {
 
 namespace {
-constexpr uint64_t kSpin = 60'000;         // ns before the moment that are spent awake
+constexpr uint64_t kSpin = 200'000;        // ns before the moment that are spent awake: a virtual CPU wakes 100 us late
 constexpr uint64_t kLongest = 20'000'000;  // ns of one sleep: how late `stop` may be noticed
 }  // namespace
 

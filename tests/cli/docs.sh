@@ -57,7 +57,7 @@ findings_are_those_of_the_source() {
   cd "$KGATE_SOURCE/gate" || exit 1
   {
     # A statement may be broken over lines anywhere.
-    cat precheck/*.cpp judge/*.cpp replay/*.cpp cli/gate_run.cpp cli/replay_run.cpp | tr -s '\n ' ' ' |
+    cat precheck/*.cpp judge/*.cpp replay/*.cpp cli/gate_run.cpp cli/replay_run.cpp cli/side_passes.cpp | tr -s '\n ' ' ' |
       grep -oE '(push_back\( ?\{ ?|Finding\{ ?|finding = \{ ?|finding\.id = )"[a-z_]+"' | grep -oE '"[a-z_]+"'
     tr -s '\n ' ' ' <precheck/equivalence.cpp | grep -oE 'const char\* id = [^;]*;' | grep -oE '"[a-z_]+"'
     sed -n '/compile_finding(/,/^}/p' precheck/prepare.cpp | grep -oE 'return "[a-z_]+"' | grep -oE '"[a-z_]+"'

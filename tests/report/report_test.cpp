@@ -82,6 +82,26 @@ TEST(Markdown, stays_within_what_a_job_summary_takes) {
   EXPECT_NE(text.find("more findings"), std::string::npos);
 }
 
+TEST(Explanation, is_in_every_format_and_tame) {
+  Verdict verdict = regression();
+  verdict.metrics[0].explanation = "kernel_time.p50 +1.10 us: k<int> | \033[31m 100 %";
+  EXPECT_NE(render_terminal(verdict, false).find("why: kernel_time.p50 +1.10 us"), std::string::npos);
+  EXPECT_EQ(render_terminal(verdict, false).find('\033'), std::string::npos);
+  EXPECT_NE(render_markdown(verdict).find("kernel\\_time.p50 +1.10 us: k&lt;int&gt; \\|"), std::string::npos)
+      << render_markdown(verdict);
+  auto json = nlohmann::json::parse(render_json(verdict));
+  EXPECT_EQ(json["metrics"][0]["explanation"], verdict.metrics[0].explanation);
+  verdict.exit = Exit::broken;  // times of what computes something else mean nothing
+  EXPECT_EQ(render_terminal(verdict, false).find("why:"), std::string::npos);
+}
+
+TEST(Explanation, never_breaks_the_budget) {
+  Verdict verdict = regression();
+  verdict.metrics.resize(2000, verdict.metrics[0]);
+  for (auto& metric : verdict.metrics) metric.explanation = std::string(400, 'x');
+  EXPECT_LE(render_markdown(verdict).size(), 64u * 1024);
+}
+
 TEST(Texts, a_zero_baseline_and_equal_values_have_words) {
   MetricVerdict metric;
   metric.id = "sync_stall";
