@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <set>
 
 #include "cli/trace_files.h"
 #include "cli/trace_run.h"
@@ -15,6 +16,7 @@
 #include "support/fd.h"
 #include "support/log.h"
 #include "support/text.h"
+#include "trace/demangle.h"
 
 namespace kgate::cli {
 
@@ -75,12 +77,12 @@ void print_summary(const TraceStore& store, const std::filesystem::path& out, co
                return fmt::format("{:<8} {}  [{}]", r[0], sanitize(r[1], 80), state);
              });
   print_rows(store, "kernels                                                        launches      avg      p99   share",
-             "SELECT kernel_name, COUNT(*), AVG(duration_ns), p99(duration_ns), 100.0 * SUM(duration_ns) / (SELECT "
+             "SELECT demangled, COUNT(*), AVG(duration_ns), p99(duration_ns), 100.0 * SUM(duration_ns) / (SELECT "
              "SUM(duration_ns) FROM kernel_launches) FROM kernel_launches GROUP BY kernel_name ORDER BY "
              "SUM(duration_ns) DESC LIMIT 20",
              [](const auto& r) {
-               return fmt::format("{:<58} {:>10} {:>8} {:>8} {:>5.1f} %", sanitize(r[0], 58), r[1],
-                                  format_ns(number(r[2])), format_ns(number(r[3])), number(r[4]));
+               return fmt::format("{:<58} {:>10} {:>8} {:>8} {:>5.1f} %", sanitize(trace::short_kernel_name(r[0], 58)),
+                                  r[1], format_ns(number(r[2])), format_ns(number(r[3])), number(r[4]));
              });
   print_rows(store, "synchronising calls                                               calls    total      p99",
              "SELECT name, COUNT(*), SUM(end_ns - start_ns), p99(end_ns - start_ns) FROM api_calls WHERE is_sync GROUP "
@@ -128,7 +130,9 @@ Exit trace(const Options& options, const std::string& command) {
   auto [tier, why] = tier_of(run, files);
   RunInfo info{tier, {{"command", command}, {"application_status", describe(run.status)}}};
   if (!why.empty()) info.facts["tier_reason"] = sanitize(why);
-  for (const ApplicationProcess& one : run.processes) info.facts["driver_library"] = sanitize(one.driver);
+  std::set<std::string> drivers;
+  for (const ApplicationProcess& one : run.processes) drivers.insert(sanitize(one.driver));
+  if (!drivers.empty()) info.facts["driver_library"] = fmt::format("{}", fmt::join(drivers, ", "));
   utsname kernel{};
   if (uname(&kernel) == 0) info.facts["kernel_release"] = kernel.release;
   auto store = build_trace(options.out, run, files, std::move(info));

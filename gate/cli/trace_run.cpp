@@ -64,6 +64,34 @@ uint32_t parent_of(pid_t process) {
   return 0;
 }
 
+// The files that a process has mapped and that a CUDA driver could be: the one it names, and others called libcuda.so.
+struct Drivers {
+  bool named = false;
+  std::string other;
+};
+Drivers mapped_drivers(pid_t process, const std::string& named) {
+  Drivers found;
+  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    size_t begin = line.find('/');
+    if (begin == line.npos) continue;
+    std::string path = line.substr(begin);
+    if (path == named)
+      found.named = true;
+    else if (path.substr(path.rfind('/') + 1).starts_with("libcuda.so"))
+      found.other = path;
+  }
+  return found;
+}
+
+// Why the probes would not see what the process does; empty: they will.
+std::string driver_problem(pid_t process, const std::string& named) {
+  Drivers drivers = mapped_drivers(process, named);
+  if (!drivers.named) return "the driver that the process names is not what it has loaded: " + named;
+  if (!drivers.other.empty()) return "the process has loaded a second driver: " + drivers.other;
+  return {};
+}
+
 Fd listen_in(const std::filesystem::path& folder) {
   Fd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   sockaddr_un address{};
@@ -213,6 +241,8 @@ void welcome(const Fd& listener, std::vector<Watched>& all) {
   watched.tracer = hello.thread;
   if (static_cast<uint32_t>(who.pid) != hello.process) {
     watched.seen.without_probes = "the process lives in another pid namespace";
+  } else if (std::string problem = driver_problem(who.pid, hello.driver); !problem.empty()) {
+    watched.seen.without_probes = problem;
   } else {
     auto probes = HostProbes::attach(who.pid, hello.driver);
     if (probes)

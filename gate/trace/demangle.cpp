@@ -119,4 +119,44 @@ std::vector<std::string> demangle(const std::vector<std::string>& names) {
   return plain;
 }
 
+namespace {
+
+bool ends_in_operator(std::string_view text) { return text.ends_with("operator"); }
+
+// Where the parameter list begins that `name` ends with; npos: it has none.
+size_t parameters_of(std::string_view name) {
+  size_t depth = 0;
+  for (size_t at = name.size(); name.ends_with(')') && at-- > 0;) {
+    depth += name[at] == ')';
+    if (name[at] == '(' && --depth == 0) return at == 0 || ends_in_operator(name.substr(0, at)) ? name.npos : at;
+  }
+  return name.npos;
+}
+
+// What follows the last blank outside of all brackets; everything, if the brackets do not match (operator<).
+std::string_view without_return_type(std::string_view name) {
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t at = 0; at < name.size(); ++at) {
+    if (name[at] == '<' || name[at] == '(') ++depth;
+    if (name[at] == '>' || name[at] == ')') --depth;
+    if (depth < 0) return name;
+    if (name[at] == ' ' && depth == 0 && !ends_in_operator(name.substr(0, at))) begin = at + 1;
+  }
+  return depth == 0 ? name.substr(begin) : name;
+}
+
+}  // namespace
+
+std::string short_kernel_name(std::string_view demangled, size_t width) {
+  // Only what was demangled has parameters; any other name may hold what it likes.
+  std::string_view name = demangled;
+  if (size_t parameters = parameters_of(name); parameters != name.npos)
+    name = without_return_type(name.substr(0, parameters));
+  if (name.empty()) name = demangled;
+  if (name.size() <= width) return std::string(name);
+  size_t tail = width / 3, head = width - tail - 3;
+  return std::string(name.substr(0, head)) + "..." + std::string(name.substr(name.size() - tail));
+}
+
 }  // namespace kgate::trace

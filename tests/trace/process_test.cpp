@@ -300,6 +300,32 @@ TEST_F(Process, names_keep_their_mangled_form_beside_one_for_people) {
   EXPECT_EQ(value("SELECT demangled FROM kernel_launches WHERE kernel_id = ''"), "say \"hi\", it's {a}");
 }
 
+TEST(ShortName, drops_return_type_and_parameters_and_keeps_template_arguments) {
+  for (auto [name, expected] : {
+           std::pair{"void sum<float>(float*)", "sum<float>"},
+           {"void (anonymous namespace)::f<int (*)(int)>(int (*)(int), long)",
+            "(anonymous namespace)::f<int (*)(int)>"},
+           {"std::pair<int, int> ns::g<unsigned int>(int)", "ns::g<unsigned int>"},
+           {"ns::Less::operator()(int)", "ns::Less::operator()"},
+           {"bool operator< <int>(int)", "bool operator< <int>"},
+           {"softmax_kernel", "softmax_kernel"},
+           {"say \"hi\" (x", "say \"hi\" (x"},
+           {")", ")"},
+           {"()", "()"},
+           {"", ""},
+       })
+    EXPECT_EQ(trace::short_kernel_name(name, 60), expected) << name;
+}
+
+TEST(ShortName, long_ones_keep_both_ends_and_fit) {
+  std::string name = "void at::native::elementwise<" + std::string(300, 'x') + ", Gelu>(int, float)";
+  std::string shortened = trace::short_kernel_name(name, 60);
+  EXPECT_EQ(shortened.size(), 60u);
+  EXPECT_TRUE(shortened.starts_with("at::native::elementwise<")) << shortened;
+  EXPECT_TRUE(shortened.ends_with(", Gelu>")) << shortened;
+  EXPECT_EQ(trace::short_kernel_name(std::string(200, '('), 60).size(), 60u);
+}
+
 TEST(Demangle, name_that_stands_for_gigabytes_stays_itself) {
   std::string bomb = "_Z1f1AIiiE", digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   for (size_t i = 0; i < 34; ++i) {

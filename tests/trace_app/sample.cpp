@@ -15,6 +15,7 @@
 //   sample replace    as child, then replaces itself by `sample child`
 //   sample wait       as child, says "ready" and waits for a signal
 //   sample close      closes every descriptor above 2, then as child
+//   sample second F   loads the library F, which it does not use, then as child
 //   sample none       nothing with CUDA
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -151,6 +152,7 @@ int main(int argc, char** argv) {
   if (mode == "plain") return plain(argv);
   if (mode == "close")
     for (int fd = 3; fd < 1024; ++fd) close(fd);
+  if (mode == "second" && (argc < 3 || dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) == nullptr)) return 94;
   Device device;
   if (mode == "close")
     for (int fd = 3; fd < 1024; ++fd) close(fd);

@@ -169,6 +169,19 @@ TEST_F(TraceApp, an_application_that_closes_all_descriptors_is_traced_all_the_sa
   EXPECT_EQ(kernels(), (Counts{{"add_one", 5}}));
 }
 
+TEST_F(TraceApp, a_second_driver_lowers_the_tier_and_is_named) {
+  fs::path second = folder_.path() / "libcuda.so.99";
+  fs::copy_file(KGATE_VGPU, second);
+  Ended run = trace("second '" + second.string() + "'");
+  ASSERT_EQ(run.code, 0) << run.error;
+  EXPECT_EQ(kernels(), (Counts{{"add_one", 5}}));
+  auto info = store()->info();
+  EXPECT_EQ(info.tier, "T2");
+  EXPECT_NE(info.facts["tier_reason"].find("second driver: " + second.string()), std::string::npos)
+      << info.facts["tier_reason"];
+  EXPECT_EQ(info.facts["driver_library"], fs::canonical(KGATE_VGPU).string());
+}
+
 TEST_F(TraceApp, no_cuda_is_told_with_a_hint_and_leaves_no_trace) {
   Ended run = trace("none");
   EXPECT_EQ(run.code, 5);
