@@ -40,10 +40,11 @@ void timeline(const TraceStore& trace, const ReportVerb& options) {
   if (counts.slices == 0) log::warning("the timeline is empty: nothing of the trace lies in this cut");
   if (counts.crowded_out)
     log::warning(fmt::format("{} slices overlap too many others and are not in the timeline", counts.crowded_out));
-  fmt::print(
-      "{}: {} slices, {} arrows from launch to kernel{}; open it in ui.perfetto.dev\n", options.perfetto, counts.slices,
-      counts.flows,
-      counts.kernels_without_launch ? fmt::format(", {} kernels without a launch", counts.kernels_without_launch) : "");
+  fmt::print("{}: {} slices, {} arrows from launch to kernel{}; open it in ui.perfetto.dev\n", options.perfetto,
+             counts.slices, counts.flows,
+             counts.kernels_without_launch
+                 ? fmt::format(", kernels without a known launch call: {}", counts.kernels_without_launch)
+                 : "");
 }
 
 Exit report(const ReportVerb& options) {

@@ -88,7 +88,8 @@ class Comparison {
   void differ(const std::string& key, const ArmTrace& one, const ArmTrace& other, bool under_test) {
     auto shown = [&](const ArmTrace& trace) {
       std::string value = fact(trace, key);
-      return value.empty() ? std::string("not recorded") : sanitize(value, 80);
+      if (value.empty()) return std::string("not recorded");
+      return key.ends_with("_sha256") ? sanitize(value.substr(0, 16)) : sanitize(value, 80);
     };
     verdict_.findings.push_back(
         {"different_run", "trace",
@@ -361,6 +362,11 @@ class Comparison {
       case Exit::pass:
         return "Nothing to do: under these limits the candidate's traces are no slower.";
       case Exit::environment:
+        for (const auto& finding : verdict_.findings)
+          if (finding.exit == Exit::environment && finding.text.starts_with("workload_sha256"))
+            return "Replay the same requests on both sides: a contract without a workload makes its inputs from "
+                   "--seed, "
+                   "which depends on the candidate unless it is given. --across workload_sha256 compares all the same.";
         return "Compare traces of the same device, driver, workload and tier without lost records; --across FACT names "
                "what is under test.";
       case Exit::inconclusive:

@@ -34,11 +34,16 @@ std::string arm_name(const TraceSummary& summary, uint32_t arm) {
   return arm == 0 ? "baseline" : summary.arms == 2 ? "candidate" : fmt::format("candidate {}", arm);
 }
 
+std::string counted(uint64_t count, const char* one, const char* several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
+
 std::string contents(const TraceSummary& s) {
-  std::string text = fmt::format("{} rounds", s.rounds);
-  if (s.pairs) text += fmt::format(" in {} pairs", s.pairs);
-  if (s.processes) text = fmt::format("{} processes", s.processes);
-  return text + fmt::format(", {} requests on {} threads, {}", s.requests, s.threads, format_ns(s.seconds * 1e9));
+  std::string text = counted(s.rounds, "round", "rounds");
+  if (s.pairs) text += " in " + counted(s.pairs, "pair", "pairs");
+  if (s.processes) text = counted(s.processes, "process", "processes");
+  return text + fmt::format(", {} on {}, {}", counted(s.requests, "request", "requests"),
+                            counted(s.threads, "thread", "threads"), format_ns(s.seconds * 1e9));
 }
 
 }  // namespace

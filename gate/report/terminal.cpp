@@ -84,7 +84,7 @@ std::string render_terminal(const Verdict& verdict, bool color) {
   std::string text = paint(sanitize(verdict.headline), verdict_color(verdict.exit), color) + "\n";
   std::string context = fact(verdict, "device");
   if (auto tier = fact(verdict, "tier"); !tier.empty()) context += ", tier " + tier;
-  if (verdict.pairs) context += fmt::format(", {} pairs", verdict.pairs);
+  if (verdict.pairs) context += fmt::format(", {} pair{}", verdict.pairs, verdict.pairs == 1 ? "" : "s");
   context += fmt::format(", {:.1f} s", verdict.seconds);
   if (auto ratio = fact(verdict, "perturbation"); !ratio.empty())
     context += ", requests " + ratio + "x as long as untraced";

@@ -106,6 +106,7 @@ another_workload_is_another_run() {
   run "$kgate" compare "$a" out/trace.db
   expect_exit 5
   expect_stdout "different_run"
+  expect_stdout "makes its inputs from --seed"
   run "$kgate" compare "$a" out/trace.db --across workload_sha256
   expect_exit 3
   expect_stdout "launch classes in the"
