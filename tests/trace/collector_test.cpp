@@ -264,7 +264,7 @@ TEST(Collector, what_the_tracer_itself_calls_is_left_out_with_its_synchronisatio
 }
 
 TEST(Collector, an_application_of_many_threads_finds_a_buffer_for_each) {
-  auto* buffers = new trace::CuptiBuffers(256, 256 << 10, false);
+  auto buffers = std::make_unique<trace::CuptiBuffers>(256, 256 << 10, false);
   ASSERT_TRUE(buffers->mapped());
   EXPECT_FALSE(buffers->asked());
   std::vector<uint8_t*> all;
