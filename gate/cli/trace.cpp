@@ -13,6 +13,7 @@
 #include "cli/trace_files.h"
 #include "cli/trace_run.h"
 #include "cli/verbs.h"
+#include "gpu/driver.h"
 #include "support/fd.h"
 #include "support/log.h"
 #include "support/text.h"
@@ -109,6 +110,17 @@ void print_summary(const TraceStore& store, const std::filesystem::path& out, co
               "does it use an NVIDIA GPU, and do its processes keep CUDA_INJECTION64_PATH and KGATE_TRACE_DIR?");
 }
 
+// Of the first device that CUDA shows here; an application that picks another one is not noticed.
+void note_device(const std::set<std::string>& drivers, RunInfo& info) {
+  bool is_virtual = std::all_of(drivers.begin(), drivers.end(),
+                                [](const std::string& path) { return path.ends_with("/libkgate_vgpu.so"); });
+  auto device = gpu::choose_device(is_virtual ? "virtual" : "gpu");
+  info.facts["device"] = device ? device->properties.name : "unknown: " + device.failure().what;
+  if (!device) return;
+  info.facts["device_uuid"] = device->properties.uuid;
+  info.facts["driver_version"] = std::to_string(device->properties.driver_version);
+}
+
 Exit trace(const Options& options, const std::string& command) {
   if (!options.workload.empty())
     throw Error(Exit::usage, "tracing a workload alone is not part of this version", options.workload,
@@ -135,6 +147,7 @@ Exit trace(const Options& options, const std::string& command) {
   if (!drivers.empty()) info.facts["driver_library"] = fmt::format("{}", fmt::join(drivers, ", "));
   utsname kernel{};
   if (uname(&kernel) == 0) info.facts["kernel_release"] = kernel.release;
+  note_device(drivers, info);
   auto store = build_trace(options.out, run, files, std::move(info));
   print_summary(*store, options.out, tier, why);
   for (const auto& [stem, process] : files)
