@@ -3,11 +3,14 @@
 // Exit codes: 0 traced, and the application ended with 0; 5 whatever else happened, which is said (a CI step must fail,
 // and 1 would read as a regression); 130 interrupted. The trace is written in each case in which there is something.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <set>
 
 #include "cli/trace_files.h"
@@ -121,6 +124,17 @@ void note_device(const std::set<std::string>& drivers, RunInfo& info) {
   info.facts["driver_version"] = std::to_string(device->properties.driver_version);
 }
 
+// Before the application runs, which may take hours.
+void check_writable(const std::filesystem::path& out) {
+  std::error_code ignored;
+  std::string partial = out.string() + ".partial";
+  Fd file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  std::string why = std::filesystem::is_directory(out, ignored) ? "is a directory" : !file ? std::strerror(errno) : "";
+  if (file) ::unlink(partial.c_str());
+  if (!why.empty())
+    throw Error(Exit::environment, "cannot write the trace: " + why, out.string(), "choose another place with --out");
+}
+
 Exit trace(const Options& options, const std::string& command) {
   if (!options.workload.empty())
     throw Error(Exit::usage, "tracing a workload alone is not part of this version", options.workload,
@@ -131,6 +145,7 @@ Exit trace(const Options& options, const std::string& command) {
     if (ProbeSupport support = probe_support(); !support.ok)
       throw Error(Exit::environment, "tier T0 is required, but eBPF cannot be used: " + support.detail, {},
                   support.hint);
+  check_writable(options.out);
   TempDir folder("kgate-trace");
   ApplicationRun run = run_application({options.argv, folder.path(), injector(), options.cuda_library});
   auto files = find_process_files(folder.path());

@@ -73,6 +73,12 @@ a_place_that_cannot_be_written_is_told() {
   expect_refusal 5 "cannot write the trace"
 }
 
+a_trace_that_cannot_be_written_is_told_before_the_application_runs() {
+  run "$kgate" trace --out nowhere/t.db -- touch ran
+  expect_exit 5
+  [ ! -e ran ] || fail "the application not to run"
+}
+
 without_rights_the_tier_is_lower_and_said() {
   mkdir -m 777 x
   run_as_nobody "$kgate" trace --out "$PWD/x/trace.db" --cuda-library "$vgpu" -- "$sample" child
