@@ -112,7 +112,8 @@ void run_counters(Shared& shared, const std::vector<PreparedArm>& arms, const En
       if (ready) {
         wire::RoundRecord record{wire::head<wire::RoundRecord>(wire::Kind::round, round.round), now_ns(), 0, round.arm,
                                  round.pair};
-        replayer.begin({&arms[round.arm], round.arm, round.round, record.begin});
+        RoundStart start{&arms[round.arm], round.arm, round.round, record.begin};
+        replayer.begin(start);
         sampler.begin_pass();
         or_throw(profiler->start());
         play(shared, replayer, sampler, position, round.arm);

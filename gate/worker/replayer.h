@@ -60,7 +60,8 @@ class Replayer {
   Replayer(Shared& shared, uint32_t thread);
 
   void play(const RoundStart& start);   // this thread's whole share; throws GpuError
-  void begin(const RoundStart& start);  // or step by step:
+  void begin(const RoundStart& start);  // or step by step; `start` outlives the round
+  void begin(RoundStart&& start) = delete;
   void play_request(uint32_t request, uint64_t loop);
 
   RecordWriter::Stage& stage() { return stage_; }
