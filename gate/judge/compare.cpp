@@ -55,14 +55,20 @@ class Comparison {
 
   void check_health() {
     for (const auto* arm : {&baseline_, &candidate_})
-      for (const auto& trace : *arm)
+      for (const auto& trace : *arm) {
+        bool vouched = false;  // the store writes the row even when nothing was dropped
         for (const auto& row : trace.health) {
+          vouched |= row.name == "cupti_dropped";
           if (row.ok()) continue;
-          verdict_.findings.push_back({"trace_unfit", "trace",
-                                       fmt::format("{} = {:g}, limit {:g}{}{}", row.name, row.value, row.limit,
-                                                   row.note.empty() ? "" : ": ", row.note),
-                                       trace.path, Exit::environment});
+          unfit(trace, fmt::format("{} = {:g}, limit {:g}{}{}", row.name, row.value, row.limit,
+                                   row.note.empty() ? "" : ": ", row.note));
         }
+        if (!vouched) unfit(trace, "the trace does not say how many records were dropped");
+      }
+  }
+
+  void unfit(const ArmTrace& trace, std::string text) {
+    verdict_.findings.push_back({"trace_unfit", "trace", std::move(text), trace.path, Exit::environment});
   }
 
   static std::string fact(const ArmTrace& trace, const std::string& key) {

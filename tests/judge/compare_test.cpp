@@ -130,6 +130,15 @@ TEST(Compare, lost_records_make_the_environment_unfit_and_name_trace_and_row) {
   EXPECT_NE(verdict.headline.find("cupti_dropped = 7"), std::string::npos) << verdict.headline;
 }
 
+TEST(Compare, a_trace_that_does_not_speak_of_its_health_is_unfit) {
+  auto candidate = arm("b", 6, 1);
+  candidate[2].health.clear();
+  Verdict verdict = compare(arm("a", 6, 1), candidate, {});
+  EXPECT_EQ(verdict.exit, Exit::environment);
+  ASSERT_NE(finding(verdict, "trace_unfit"), nullptr);
+  EXPECT_EQ(finding(verdict, "trace_unfit")->where, "b2");
+}
+
 TEST(Compare, other_device_tier_or_driver_is_refused_unless_it_is_under_test) {
   auto b = arm("b", 6, 1);
   for (auto& trace : b) trace.info.facts["driver_version"] = "13000";
