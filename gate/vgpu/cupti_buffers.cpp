@@ -26,60 +26,55 @@ void Buffers::complete(const Buffer& buffer) {
   if (buffer.data != nullptr) complete_(nullptr, 0, buffer.data, buffer.size, buffer.used);
 }
 
-BufferRequest Buffers::append(const void* record, size_t size, uint64_t (*clock)()) {
-  BufferRequest request;
+bool Buffers::Buffer::append(const void* record, size_t bytes) {
+  if (!fits(bytes)) return false;
+  std::memcpy(data + used, record, bytes);
+  used += bytes;
+  ++records;
+  return true;
+}
+
+void Buffers::append(const void* record, size_t size, uint64_t (*clock)(), OverheadOf overhead) {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    if (current_.fits(size)) {
-      std::memcpy(current_.data + current_.used, record, size);
-      current_.used += size;
-      ++current_.records;
-      return request;
-    }
-    if (request_ == nullptr) {
-      ++dropped_;
-      return request;
-    }
+  if (current_.append(record, size)) return;
+  if (request_ == nullptr) {
+    ++dropped_;
+    return;
+  }
+  while (current_.data != nullptr || !spare_.empty()) {
     Buffer full = std::exchange(current_, {});
     if (!spare_.empty()) {
       current_ = spare_.back();
       spare_.pop_back();
-      lock.unlock();
-      complete(full);
-      lock.lock();
-      continue;
     }
     lock.unlock();
     complete(full);
-    Buffer fresh;
-    request.happened = true;
-    request.start = clock();
-    request_(&fresh.data, &fresh.size, &fresh.max_records);
-    request.end = clock();
-    bool usable = fresh.fits(size) && reinterpret_cast<uintptr_t>(fresh.data) % kAlignment == 0;
-    if (!usable) complete(fresh);
     lock.lock();
-    if (!usable) {
-      ++dropped_;
-      return request;
-    }
-    if (current_.data == nullptr) {
-      current_ = fresh;
-    } else {
-      spare_.push_back(fresh);
-    }
+    if (current_.append(record, size)) return;
   }
-}
-
-void Buffers::append_if_room(const void* record, size_t size) {
-  std::lock_guard lock(mutex_);
-  if (!current_.fits(size)) {
+  lock.unlock();
+  Buffer fresh;
+  uint64_t start = clock();
+  request_(&fresh.data, &fresh.size, &fresh.max_records);
+  uint64_t end = clock();
+  bool aligned = reinterpret_cast<uintptr_t>(fresh.data) % kAlignment == 0;
+  bool lost = !aligned || !fresh.append(record, size), overhead_lost = false;
+  if (lost) {
+    complete(fresh);
+  } else if (auto spent = overhead(start, end)) {
+    overhead_lost = !fresh.append(&*spent, sizeof *spent);
+  }
+  lock.lock();
+  if (lost) {
     ++dropped_;
     return;
   }
-  std::memcpy(current_.data + current_.used, record, size);
-  current_.used += size;
-  ++current_.records;
+  if (overhead_lost) ++dropped_;
+  if (current_.data == nullptr) {
+    current_ = fresh;
+  } else {
+    spare_.push_back(fresh);
+  }
 }
 
 void Buffers::count_dropped() {
@@ -94,13 +89,15 @@ uint64_t Buffers::take_dropped() {
 
 void Buffers::flush(bool forced) {
   std::unique_lock lock(mutex_);
-  Buffer current;
-  std::vector<Buffer> spare;
-  if (forced || current_.used != 0) current = std::exchange(current_, {});
-  if (forced) spare = std::exchange(spare_, {});
+  std::vector<Buffer> done;
+  auto take = [&](Buffer& buffer) {
+    if (forced || buffer.used != 0) done.push_back(std::exchange(buffer, {}));
+  };
+  take(current_);
+  for (Buffer& buffer : spare_) take(buffer);
+  std::erase_if(spare_, [](const Buffer& buffer) { return buffer.data == nullptr; });
   lock.unlock();
-  complete(current);
-  for (const Buffer& buffer : spare) complete(buffer);
+  for (const Buffer& buffer : done) complete(buffer);
 }
 
 }  // namespace kgate::vgpu::cupti

@@ -5,29 +5,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "gpu/cupti_abi.h"
 
 namespace kgate::vgpu::cupti {
 
-// Whether append() asked the client for a buffer, and how long the client took.
-struct BufferRequest {
-  bool happened = false;
-  uint64_t start = 0, end = 0;
-};
+// The record of the time that the client took to hand out a buffer; none where such records are not enabled.
+using OverheadOf = std::optional<gpu::CUpti_ActivityOverhead3> (*)(uint64_t start, uint64_t end);
 
 class Buffers {
  public:
   void set_callbacks(gpu::CUpti_BuffersCallbackRequestFunc request, gpu::CUpti_BuffersCallbackCompleteFunc complete);
   bool has_callbacks();
 
-  // Appends one record; a record that finds no room is counted as dropped.
-  BufferRequest append(const void* record, size_t size, uint64_t (*clock)());
-  void append_if_room(const void* record, size_t size);  // never asks for a buffer
+  // Appends one record; a record that finds no room is counted as dropped. The overhead of a buffer that had to be
+  // asked for goes into that buffer, before another thread can fill it.
+  void append(const void* record, size_t size, uint64_t (*clock)(), OverheadOf overhead);
   void count_dropped();
   uint64_t take_dropped();
-  // Hands back the buffer in use if it holds a record; `forced` hands back the empty ones too.
+  // Hands back the buffers that hold a record; `forced` hands back the empty ones too.
   void flush(bool forced);
 
  private:
@@ -38,6 +36,7 @@ class Buffers {
     bool fits(size_t bytes) const {
       return data != nullptr && size - used >= bytes && (max_records == 0 || records < max_records);
     }
+    bool append(const void* record, size_t bytes);  // false: no room
   };
   void complete(const Buffer& buffer);
 

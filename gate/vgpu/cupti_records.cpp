@@ -48,22 +48,22 @@ bool inject(CUpti_ActivityKernel10& kernel, bool& extra) {
 }
 
 // The time that the client took to hand out a buffer lies inside the call that needed it.
-void write_overhead(const BufferRequest& request) {
-  if (!request.happened || !enabled(CUPTI_ACTIVITY_KIND_OVERHEAD)) return;
+std::optional<CUpti_ActivityOverhead3> overhead_of(uint64_t start, uint64_t end) {
+  if (!enabled(CUPTI_ACTIVITY_KIND_OVERHEAD)) return std::nullopt;
   CUpti_ActivityOverhead3 overhead{};
   overhead.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
   overhead.overheadKind = CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST;
   overhead.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
   overhead.objectId[0] = static_cast<uint32_t>(getpid());
   overhead.objectId[1] = thread_id();
-  overhead.start = request.start;
-  overhead.end = request.end;
-  buffers().append_if_room(&overhead, sizeof overhead);
+  overhead.start = start;
+  overhead.end = end;
+  return overhead;
 }
 
 template <typename T>
 void append(const T& record) {
-  write_overhead(buffers().append(&record, sizeof record, &now));
+  buffers().append(&record, sizeof record, &now, &overhead_of);
 }
 
 }  // namespace
@@ -175,14 +175,21 @@ uint64_t take_dropped() { return buffers().take_dropped(); }
 
 size_t record_size(CUpti_ActivityKind kind) {
   switch (kind) {
-    case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
-    case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return sizeof(CUpti_ActivityMemset4);
     case CUPTI_ACTIVITY_KIND_KERNEL:
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
-    case CUPTI_ACTIVITY_KIND_DRIVER: return sizeof(CUpti_ActivityAPI);
-    case CUPTI_ACTIVITY_KIND_OVERHEAD: return sizeof(CUpti_ActivityOverhead3);
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: return sizeof(CUpti_ActivitySynchronization2);
-    default: return 0;
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return sizeof(CUpti_ActivityKernel10);
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+      return sizeof(CUpti_ActivityAPI);
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+      return sizeof(CUpti_ActivityOverhead3);
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      return sizeof(CUpti_ActivitySynchronization2);
+    default:
+      return 0;
   }
 }
 

@@ -53,8 +53,8 @@ void set_callbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallba
 bool has_callbacks();
 void set_timestamp(CUpti_TimestampCallbackFunc timestamp);
 void set_thread_id_type(bool system);
-void flush(bool forced);         // forced: also buffers without a record
-uint64_t take_dropped();         // reads and resets
+void flush(bool forced);                      // forced: also buffers without a record
+uint64_t take_dropped();                      // reads and resets
 size_t record_size(CUpti_ActivityKind kind);  // 0: not a kind that is written here
 
 }  // namespace kgate::vgpu::cupti
