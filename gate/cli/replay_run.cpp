@@ -275,11 +275,11 @@ Workload contract_workload(const Contract& contract, const Prepared& baseline, u
   workload.name = "contract " + contract.kernel;
   std::vector<Call> calls;
   for (auto& request : workload.requests) {
-    Call launch = workload.calls[request.first_call];
+    Call launch = workload.calls[request.calls.front()];
     Call sync;
     sync.kind = CallKind::stream_sync;
-    request.first_call = static_cast<uint32_t>(calls.size());
-    request.call_count = 2;
+    const auto first = static_cast<uint32_t>(calls.size());
+    request.calls = {first, first + 1};
     calls.push_back(launch);
     calls.push_back(sync);
   }

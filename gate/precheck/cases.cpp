@@ -330,8 +330,7 @@ Workload numeric_workload(const Contract& contract, const Prepared& prepared, Su
     call.launch = static_cast<uint32_t>(workload.launches.size());
     workload.launches.push_back(std::move(launch));
     Request request;
-    request.first_call = static_cast<uint32_t>(workload.calls.size());
-    request.call_count = 1;
+    request.calls = {static_cast<uint32_t>(workload.calls.size())};
     workload.calls.push_back(call);
     workload.requests.push_back(request);
   }

@@ -22,7 +22,7 @@ struct Counts {
 };
 Counts count(const Workload& workload, const Request& request, const Arm& arm) {
   Counts counts;
-  for (uint32_t c = request.first_call; c < request.first_call + request.call_count; ++c) {
+  for (uint32_t c : request.calls) {
     const Call& call = workload.calls[c];
     uint64_t items = 1;
     if (call.kind == CallKind::launch) {
@@ -93,8 +93,7 @@ uint64_t planned_round_ns(const ReplayPlan& plan, const Workload& workload) {
   for (size_t r = 0; r < workload.requests.size(); ++r) {
     const Request& request = workload.requests[r];
     uint64_t once = 0;
-    for (uint32_t c = request.first_call; c < request.first_call + request.call_count; ++c)
-      once += workload.calls[c].host_gap_ns;
+    for (uint32_t c : request.calls) once += workload.calls[c].host_gap_ns;
     gaps += once * passes(span, workload.requests.size(), r);
     last_arrival = std::max(last_arrival, request.arrival_ns);
   }

@@ -18,13 +18,13 @@ Shared::Shared(gpu::Driver& driver, const Workload& workload, const ReplayPlan& 
       request_of(workload.calls.size()),
       awaited(workload.calls.size()),
       returned(new Returned[workload.calls.size()]) {
-  for (uint32_t i = 0; i < workload.streams; ++i) streams.push_back(driver.create_stream());
+  for (size_t i = 0; i < workload.streams.size(); ++i) streams.push_back(driver.create_stream());
   for (uint32_t i = 0; i < workload.events; ++i) events.push_back(driver.create_event());
   for (const Call& call : workload.calls)
     for (uint32_t other : call.after) awaited[other] = true;
   for (uint32_t r = 0; r < workload.requests.size(); ++r) {
     const Request& request = workload.requests[r];
-    std::fill_n(request_of.begin() + request.first_call, request.call_count, r);
+    for (uint32_t c : request.calls) request_of[c] = r;
   }
 }
 
@@ -86,7 +86,7 @@ void Replayer::play_request(uint32_t index, uint64_t loop) {
   launched_ = 0;
   position_.request = index;
 
-  for (uint32_t c = request.first_call; c < request.first_call + request.call_count; ++c) {
+  for (uint32_t c : request.calls) {
     const Call& call = w.calls[c];
     uint64_t due = wait_for(call, record.arrival, loop);
     if (shared_.stop.load(std::memory_order_relaxed)) return;
@@ -250,6 +250,11 @@ void Replayer::perform(const Call& call) {
     case CallKind::context_sync:
       driver.synchronize_context();
       break;
+    case CallKind::graph_launch:
+    case CallKind::alloc:
+    case CallKind::free:
+    case CallKind::host_function:
+      throw WorkerError("unsupported call", call_kind_name(call.kind));
   }
   position_.stage = "launch";
 }

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <map>
+#include <numeric>
 
 #include "support/fd.h"
 #include "workload/arrivals.h"
@@ -86,11 +87,12 @@ void expand_requests(Scene& scene, const Node& request, const ArrivalPlan& plan,
     if (workload.calls.size() + calls->second.size() > kMaxCalls)
       return scene.problems.add(request, fmt::format("all requests together make more than {} calls", kMaxCalls),
                                 "lower 'requests'");
-    workload.requests.push_back({plan.times[r], thread, static_cast<uint32_t>(workload.calls.size()),
-                                 static_cast<uint32_t>(calls->second.size())});
+    Request made{plan.times[r], thread, std::vector<uint32_t>(calls->second.size())};
+    std::iota(made.calls.begin(), made.calls.end(), static_cast<uint32_t>(workload.calls.size()));
+    workload.requests.push_back(std::move(made));
     workload.calls.insert(workload.calls.end(), calls->second.begin(), calls->second.end());
   }
-  workload.streams = workload.threads * expander.streams();
+  workload.streams.resize(workload.threads * expander.streams());
   workload.events = workload.threads * expander.events();
   for (Call& call : workload.calls) {
     call.stream += call.thread * expander.streams();

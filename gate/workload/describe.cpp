@@ -58,7 +58,7 @@ Summary summarise(const Workload& w) {
                    [](const LaunchClass& a, const LaunchClass& b) { return a.calls > b.calls; });
   for (const Buffer& buffer : w.buffers) s.written_bytes += buffer.written ? buffer.bytes : 0;
   for (size_t i = 0; i < w.requests.size(); ++i) {
-    const size_t count = w.requests[i].call_count;
+    const size_t count = w.requests[i].calls.size();
     s.min_calls = i == 0 ? count : std::min(s.min_calls, count);
     s.max_calls = std::max(s.max_calls, count);
     if (i > 0) s.gaps.push_back(w.requests[i].arrival_ns - w.requests[i - 1].arrival_ns);
@@ -97,7 +97,7 @@ std::string describe_workload(const Workload& w) {
   out += fmt::format(
       "requests  {} of {} calls, {} thread{}, {} stream{}, {} event{}{}\n", w.requests.size(),
       s.min_calls == s.max_calls ? std::to_string(s.min_calls) : fmt::format("{} to {}", s.min_calls, s.max_calls),
-      w.threads, w.threads == 1 ? "" : "s", w.streams, w.streams == 1 ? "" : "s", w.events, w.events == 1 ? "" : "s",
+      w.threads, w.threads == 1 ? "" : "s", w.streams.size(), w.streams.size() == 1 ? "" : "s", w.events, w.events == 1 ? "" : "s",
       w.blocking_sync ? ", blocking waits" : "");
   std::string kinds;
   for (const auto& [kind, count] : s.calls) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
@@ -133,7 +133,7 @@ std::string workload_json(const Workload& w) {
                       {"last_arrival_ns", s.last_arrival},
                       {"requests", w.requests.size()},
                       {"threads", w.threads},
-                      {"streams", w.streams},
+                      {"streams", w.streams.size()},
                       {"events", w.events},
                       {"blocking_sync", w.blocking_sync},
                       {"calls", s.calls},

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -162,7 +163,7 @@ Check KgwReader::meta(Workload& w) {
     w.arrivals = arrivals == "external" ? Arrivals::external : Arrivals::closed;
     w.period_ns = row.u63(3);
     w.threads = row.u32(4);
-    w.streams = row.u32(5);
+    w.streams.resize(std::min<size_t>(row.u32(5), kMaxStreams + 1));
     w.events = row.u32(6);
     w.blocking_sync = row.flag(7);
     w.sha256 = row.text(8, kHexHash);
@@ -289,7 +290,11 @@ Check KgwReader::after_edges(Workload& w) {
 
 Check KgwReader::requests(Workload& w) {
   return each("requests", kMaxCalls, [&](SqliteCursor& row) {
-    w.requests.push_back({row.u63(1), row.u32(2), row.u32(3), row.u32(4)});
+    Request request{row.u63(1), row.u32(2), {}};
+    const uint32_t first = row.u32(3), count = row.u32(4);
+    if (first > w.calls.size() || count > w.calls.size() - first) return row.fail("its calls do not exist");
+    for (uint32_t c = first; c < first + count; ++c) request.calls.push_back(c);
+    w.requests.push_back(std::move(request));
   });
 }
 

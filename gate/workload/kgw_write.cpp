@@ -199,8 +199,8 @@ void write_calls(Database& db, const Workload& w) {
   Rows requests(db, "requests", 5);
   for (size_t i = 0; i < w.requests.size(); ++i) {
     const Request& request = w.requests[i];
-    requests.number(i).number(request.arrival_ns).number(request.thread).number(request.first_call);
-    requests.number(request.call_count).end_row();
+    requests.number(i).number(request.arrival_ns).number(request.thread).number(request.calls.front());
+    requests.number(request.calls.size()).end_row();
   }
 }
 
@@ -209,7 +209,13 @@ void write_tables(Database& db, const Workload& w) {
   const std::string identity = workload_hash(w);
   const char* arrivals = w.arrivals == Arrivals::external ? "external" : "closed";
   Rows meta(db, "meta", 9);
-  meta.number(0).text(w.name).text(arrivals).number(w.period_ns).number(w.threads).number(w.streams).number(w.events);
+  meta.number(0)
+      .text(w.name)
+      .text(arrivals)
+      .number(w.period_ns)
+      .number(w.threads)
+      .number(w.streams.size())
+      .number(w.events);
   meta.number(w.blocking_sync).text(identity).end_row();
   Blobs blobs(db);
   Rows modules(db, "modules", 3);

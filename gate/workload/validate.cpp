@@ -41,8 +41,8 @@ Check check_head(const Workload& w) {
   if (!good_name(w.name, true)) return bad("the name holds control characters or is too long");
   if (w.threads < 1 || w.threads > kMaxThreads)
     return bad(str(w.threads) + " threads; 1 to " + str(kMaxThreads) + " are possible");
-  if (w.streams < 1 || w.streams > kMaxStreams)
-    return bad(str(w.streams) + " streams; 1 to " + str(kMaxStreams) + " are possible");
+  if (w.streams.empty() || w.streams.size() > kMaxStreams)
+    return bad(str(w.streams.size()) + " streams; 1 to " + str(kMaxStreams) + " are possible");
   if (w.events > kMaxEvents) return bad(str(w.events) + " events; at most " + str(kMaxEvents) + " are possible");
   if (w.arrivals != Arrivals::external && w.arrivals != Arrivals::closed) return bad("unknown kind of arrivals");
   if (w.period_ns > kMaxTime) return bad("the period of " + str(w.period_ns) + " ns is out of range");
@@ -202,7 +202,7 @@ std::string range_problem(const Workload& w, const char* side, bool used, uint32
 std::string call_problem(const Workload& w, const Call& call) {
   if (call.kind > CallKind::context_sync) return "is of an unknown kind";
   if (call.thread >= w.threads) return "thread " + str(call.thread) + " does not exist";
-  if (call.stream >= w.streams) return "stream " + str(call.stream) + " does not exist";
+  if (call.stream >= w.streams.size()) return "stream " + str(call.stream) + " does not exist";
   if (call.host_gap_ns > kMaxTime) return "its host gap is out of range";
   if (call.kind == CallKind::launch ? call.launch >= w.launches.size() : call.launch != kNone)
     return "launch " + str(call.launch) + " does not exist or is not its own";
@@ -246,22 +246,27 @@ Check check_calls(const Workload& w) {
 }
 
 Check check_requests(const Workload& w) {
-  uint64_t next_call = 0, last_arrival = 0;
+  uint64_t last_arrival = 0;
+  std::vector<bool> taken(w.calls.size());
   for (size_t i = 0; i < w.requests.size(); ++i) {
     const Request& request = w.requests[i];
     if (request.thread >= w.threads) return at("requests", i, "thread " + str(request.thread) + " does not exist");
-    if (request.call_count == 0) return at("requests", i, "has no calls");
-    if (request.first_call != next_call) return at("requests", i, "does not begin where the request before it ends");
-    next_call += request.call_count;
-    if (next_call > w.calls.size()) return at("requests", i, "its calls do not exist");
-    for (uint32_t c = request.first_call; c < next_call; ++c)
+    if (request.calls.empty()) return at("requests", i, "has no calls");
+    for (size_t k = 0; k < request.calls.size(); ++k) {
+      const uint32_t c = request.calls[k];
+      if (c >= w.calls.size()) return at("requests", i, "call " + str(c) + " does not exist");
+      if (k > 0 && request.calls[k - 1] >= c) return at("requests", i, "its calls are not in ascending order");
       if (w.calls[c].thread != request.thread) return at("requests", i, "call " + str(c) + " is on another thread");
+      if (taken[c]) return at("requests", i, "call " + str(c) + " belongs to another request");
+      taken[c] = true;
+    }
     if (w.arrivals == Arrivals::closed && request.arrival_ns != 0)
       return at("requests", i, "has an arrival though arrivals are closed");
     if (request.arrival_ns < last_arrival) return at("requests", i, "arrives before the request before it");
     last_arrival = request.arrival_ns;
   }
-  if (next_call != w.calls.size()) return at("calls", next_call, "belongs to no request");
+  if (const auto free = std::find(taken.begin(), taken.end(), false); free != taken.end())
+    return at("calls", static_cast<size_t>(free - taken.begin()), "belongs to no request");
   if (last_arrival > w.period_ns) return Failure{"the period ends before the last arrival", "workload", {}};
   if (w.arrivals == Arrivals::external && w.period_ns == 0)
     return Failure{"external arrivals need a period", "workload", {}};

@@ -30,6 +30,14 @@ const char* call_kind_name(CallKind kind) {
       return "event_sync";
     case CallKind::context_sync:
       return "context_sync";
+    case CallKind::graph_launch:
+      return "graph_launch";
+    case CallKind::alloc:
+      return "alloc";
+    case CallKind::free:
+      return "free";
+    case CallKind::host_function:
+      return "host_function";
   }
   return "unknown";
 }
@@ -106,7 +114,7 @@ std::string workload_hash(const Workload& workload) {
   };
   Canonical head;
   head.text(workload.name).number(workload.arrivals == Arrivals::external).number(workload.period_ns);
-  head.number(workload.threads).number(workload.streams).number(workload.events).number(workload.blocking_sync);
+  head.number(workload.threads).number(workload.streams.size()).number(workload.events).number(workload.blocking_sync);
   hash.add(head.bytes());
   section("modules", workload.modules, [](Canonical& out, const WorkloadModule& module) {
     out.text(module.name).number(module.image.size()).text(sha256(module.image));
@@ -122,7 +130,8 @@ std::string workload_hash(const Workload& workload) {
   section("launches", workload.launches, add_launch);
   section("calls", workload.calls, add_call);
   section("requests", workload.requests, [](Canonical& out, const Request& request) {
-    out.number(request.arrival_ns).number(request.thread).number(request.first_call).number(request.call_count);
+    out.number(request.arrival_ns).number(request.thread).number(request.calls.size());
+    for (uint32_t c : request.calls) out.number(c);
   });
   return hash.hex();
 }

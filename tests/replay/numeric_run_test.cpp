@@ -54,7 +54,7 @@ TEST(NumericRun, each_arm_starts_from_the_same_content) {
 
 TEST(NumericRun, every_kind_of_call_does_what_it_says) {
   Builder b;
-  b.w.streams = 2;
+  b.w.streams.resize(2);
   b.w.events = 1;
   uint32_t launch = b.launch("add");
   b.request();

@@ -22,7 +22,7 @@ Workload small_workload() {
   w.launches = {launch};
   w.calls = {Call{}};
   w.calls[0].launch = 0;
-  w.requests = {{0, 0, 0, 1}};
+  w.requests = {{0, 0, {0}}};
   return w;
 }
 

@@ -104,7 +104,7 @@ uint32_t Builder::launch(const std::string& entry, uint32_t out) {
 
 void Builder::request(uint32_t thread, uint64_t arrival_ns) {
   w.threads = std::max(w.threads, thread + 1);
-  w.requests.push_back({arrival_ns, thread, static_cast<uint32_t>(w.calls.size()), 0});
+  w.requests.push_back({arrival_ns, thread, {}});
 }
 
 Call& Builder::call(CallKind kind) {
@@ -112,7 +112,7 @@ Call& Builder::call(CallKind kind) {
   call.kind = kind;
   call.thread = w.requests.back().thread;
   w.calls.push_back(call);
-  ++w.requests.back().call_count;
+  w.requests.back().calls.push_back(static_cast<uint32_t>(w.calls.size() - 1));
   return w.calls.back();
 }
 

@@ -93,13 +93,13 @@ TEST_F(Build, a_request_becomes_calls_on_the_streams_of_its_thread) {
   EXPECT_EQ(w.arrivals, Arrivals::external);
   EXPECT_TRUE(w.blocking_sync);
   EXPECT_EQ(w.requests.size(), 10u);
-  EXPECT_EQ(w.streams, 4u);
+  EXPECT_EQ(w.streams.size(), 4u);
   EXPECT_EQ(w.events, 2u);
   EXPECT_GT(w.period_ns, w.requests.back().arrival_ns);
   const Request& second = w.requests[1];
   EXPECT_EQ(second.thread, 1u);
-  ASSERT_EQ(second.call_count, 9u);
-  const Call* calls = &w.calls[second.first_call];
+  ASSERT_EQ(second.calls.size(), 9u);
+  const Call* calls = &w.calls[second.calls.front()];
   EXPECT_EQ(calls[0].kind, CallKind::memset);
   EXPECT_EQ(calls[0].host_gap_ns, 2000u);
   EXPECT_EQ(w.buffers[calls[0].dst].name, "out[1]");
@@ -290,7 +290,7 @@ TEST_F(Build, csv_arrivals_and_sizes_follow_the_file) {
   EXPECT_EQ(w.requests[2].arrival_ns, 2'000'000u);
   EXPECT_EQ(w.period_ns, 3'000'000u);
   std::vector<uint32_t> grids;
-  for (const Request& request : w.requests) grids.push_back(w.launches[w.calls[request.first_call + 1].launch].grid.x);
+  for (const Request& request : w.requests) grids.push_back(w.launches[w.calls[request.calls[1]].launch].grid.x);
   EXPECT_EQ(grids, (std::vector<uint32_t>{2, 10, 10}));
 
   put("a.csv", "t,tokens\n5.0,100\nsoon,7\n");

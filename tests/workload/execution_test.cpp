@@ -27,7 +27,7 @@ class Executor {
   // Thread instructions of a request. Fails the test on a fault.
   uint64_t run(const Request& request) {
     uint64_t instructions = 0;
-    for (uint32_t c = request.first_call; c < request.first_call + request.call_count; ++c) {
+    for (uint32_t c : request.calls) {
       const Call& call = workload_.calls[c];
       if (call.kind == CallKind::launch) instructions += launch(workload_.launches[call.launch]);
       if (call.kind == CallKind::copy)

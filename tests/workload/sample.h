@@ -12,7 +12,7 @@ inline Workload sample_workload() {
   w.arrivals = Arrivals::external;
   w.period_ns = 3000;
   w.threads = 2;
-  w.streams = 2;
+  w.streams.resize(2);
   w.events = 1;
   w.blocking_sync = true;
   const std::string image = ".version 8.0\n.target sm_75\n// not looked at by the workload reader\n";
@@ -67,7 +67,7 @@ inline Workload sample_workload() {
   c.event = 0;
   w.calls.push_back(c);
   w.calls.push_back(call(CallKind::context_sync, 1));
-  w.requests = {{100, 0, 0, 4}, {2500, 1, 4, 6}};
+  w.requests = {{100, 0, {0, 1, 2, 3}}, {2500, 1, {4, 5, 6, 7, 8, 9}}};
   return w;
 }
 

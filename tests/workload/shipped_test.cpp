@@ -35,7 +35,7 @@ TEST(Decode, judged_kernels_run_in_several_shapes_on_two_streams) {
   const Workload w = build_workload(shipped("decode.yaml"));
   EXPECT_EQ(w.requests.size(), 1200u);
   EXPECT_EQ(w.threads, 2u);
-  EXPECT_EQ(w.streams, 2u);
+  EXPECT_EQ(w.streams.size(), 2u);
   EXPECT_EQ(w.arrivals, Arrivals::external);
   std::set<std::vector<std::byte>> softmax, rmsnorm;
   for (const LaunchSpec& launch : w.launches) {
