@@ -52,7 +52,7 @@ class Runner {
     TempDir folder("kgate-numeric");
     run.plan.mode = ReplayMode::numeric;
     run.plan.workload = folder.path() / "numeric.kgw";
-    run.plan.arms.push_back({prepared.label, {}, {}, {}, {}});
+    run.plan.arms.push_back({prepared.label, {}, {}, {}});
     run.plan.rounds.push_back({0, 0, 0});
     run.plan.trace = false;
     run.plan.honour_arrivals = false;

@@ -96,7 +96,8 @@ Result<Comparison> compare_arms(const Workload& workload, const Contract& contra
     base.replace[index] = {as_baseline};
     auto launches = substitute(contract.binding, kernel.entry, recorded, kernel, candidate.entry);
     if (!launches) return launches.failure();
-    other.replace[index] = std::move(*launches);
+    auto& items = other.replace[index];
+    for (auto& launch : *launches) items.emplace_back(std::move(launch));
   }
   comparison.arms.push_back(std::move(base));
   comparison.arms.push_back(std::move(other));

@@ -16,8 +16,25 @@
 namespace kgate {
 
 // timing: on threads, at their times. numeric: one call after the other, buffers read back. counters: like numeric,
-// with hardware counters around the sampled launches.
-enum class ReplayMode { numeric, timing, counters };
+// with hardware counters around the sampled launches. live: like numeric, all launches as recorded, but the arm's items
+// run in place of the sampled ones and what they wrote is read back (replay/live_samples.h). fidelity: like timing,
+// each request once, and the buffers' hashes at the end are compared with the recorded ones.
+enum class ReplayMode { numeric, timing, counters, live, fidelity };
+
+// One step of what an arm does in place of a recorded launch, on that launch's stream.
+struct ArmItem {
+  // allocate: cuMemAlloc and cuMemFree of `bytes`, as a host side does that makes its scratch memory anew at each call.
+  enum class Kind : uint8_t { launch, memset, sync, allocate };
+  Kind kind = Kind::launch;
+  LaunchSpec launch{};             // kernel indexes the arm's kernels; relocations: see Arm.workspaces
+  bool legacy = false;             // launch, memset, sync: on the legacy default stream instead
+  uint32_t buffer = kNone;         // memset; may be a workspace
+  uint64_t offset = 0, bytes = 0;  // memset; allocate: bytes
+  uint8_t value = 0;               // memset
+
+  ArmItem() = default;
+  ArmItem(LaunchSpec spec) : launch(std::move(spec)) {}
+};
 
 // One side of the comparison: the workload with some launches replaced.
 struct Arm {
@@ -25,14 +42,27 @@ struct Arm {
   std::vector<WorkloadModule> modules;  // beyond the workload's own
   std::vector<WorkloadKernel> kernels;  // their kernels (module indexes this arm's modules)
   std::vector<std::string> kernel_ids;  // of `kernels`, same order
-  // Workload launch index → what this arm launches instead (kernel indexes this arm's kernels). Absent: as recorded.
-  std::map<uint32_t, std::vector<LaunchSpec>> replace;
+  // Scratch memory of the arm's own. Where an item names a buffer, the index workload.buffers.size() + i is workspace
+  // i. Filled with its content before each round.
+  std::vector<Buffer> workspaces{};
+  // Workload launch index → what this arm does instead. Absent: as recorded; empty: nothing.
+  std::map<uint32_t, std::vector<ArmItem>> replace{};
 };
 
 struct Round {
   uint32_t arm = 0;
   uint32_t pair = 0;   // rounds of one pair share its number
   uint32_t round = 0;  // running number in the run
+};
+
+// Where the workload's buffers go. recorded: where the driver grants it. shifted: recorded addresses are avoided.
+enum class Placement : uint8_t { anywhere, recorded, shifted };
+
+// A launch whose memory is compared: made by a call, or by a kernel node of a graph that a call launches.
+struct LiveSample {
+  uint32_t call = 0;
+  uint32_t node = kNone;
+  std::vector<uint32_t> buffers;  // compared: what the launch may write
 };
 
 struct ReplayPlan {
@@ -51,6 +81,10 @@ struct ReplayPlan {
   // counters: of which launches (the first of each in a round); pair / counter_repeats is the counter set of a round
   std::vector<uint32_t> counter_launches;
   uint32_t counter_repeats = 0;
+  Placement placement = Placement::anywhere;
+  bool require_exact = false;       // a buffer elsewhere than recorded is a fault: the workload is pinned
+  std::vector<LiveSample> samples;  // live: ascending by call and node
+  double speed = 1;                 // timing: arrivals and host gaps are divided by it
 };
 
 // Directory layout: plan.json and one file a module image. Throws Error{internal} on a full disk.

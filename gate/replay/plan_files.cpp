@@ -18,22 +18,33 @@ using worker::JsonFields;
 
 namespace {
 
-constexpr int kPlanVersion = 2;
+constexpr int kPlanVersion = 3;
 constexpr size_t kMaxText = 65536, kMaxItems = 1 << 20, kMaxImage = size_t{512} << 20, kMaxPlan = size_t{512} << 20;
 
-constexpr std::pair<ReplayMode, const char*> kModes[] = {
-    {ReplayMode::numeric, "numeric"}, {ReplayMode::timing, "timing"}, {ReplayMode::counters, "counters"}};
+constexpr std::pair<ReplayMode, const char*> kModes[] = {{ReplayMode::numeric, "numeric"},
+                                                         {ReplayMode::timing, "timing"},
+                                                         {ReplayMode::counters, "counters"},
+                                                         {ReplayMode::live, "live"},
+                                                         {ReplayMode::fidelity, "fidelity"}};
+constexpr std::pair<Placement, const char*> kPlacements[] = {
+    {Placement::anywhere, "anywhere"}, {Placement::recorded, "recorded"}, {Placement::shifted, "shifted"}};
+constexpr std::pair<ArmItem::Kind, const char*> kItems[] = {{ArmItem::Kind::launch, "launch"},
+                                                            {ArmItem::Kind::memset, "memset"},
+                                                            {ArmItem::Kind::sync, "sync"},
+                                                            {ArmItem::Kind::allocate, "allocate"}};
 
-const char* mode_name(ReplayMode mode) {
-  for (auto [value, name] : kModes)
-    if (value == mode) return name;
+template <typename Value, size_t n>
+const char* name_in(const std::pair<Value, const char*> (&table)[n], Value wanted) {
+  for (auto [value, name] : table)
+    if (value == wanted) return name;
   return "";
 }
 
-ReplayMode read_mode(const std::string& text) {
-  for (auto [value, name] : kModes)
+template <typename Value, size_t n>
+Value value_in(const std::pair<Value, const char*> (&table)[n], const std::string& text, const char* what) {
+  for (auto [value, name] : table)
     if (text == name) return value;
-  throw BadField("unknown mode '" + sanitize(text, 40) + "'");
+  throw BadField(std::string("unknown ") + what + " '" + sanitize(text, 40) + "'");
 }
 
 std::string to_hex(const std::vector<std::byte>& bytes) {
@@ -74,9 +85,14 @@ json write_launch(const LaunchSpec& launch) {
   json relocations = json::array();
   for (const auto& r : launch.relocations)
     relocations.push_back({{"at", r.param_offset}, {"buffer", r.buffer}, {"delta", r.delta}});
-  return {{"kernel", launch.kernel},          {"grid", write_dim(launch.grid)},
-          {"block", write_dim(launch.block)}, {"cluster", write_dim(launch.cluster)},
-          {"shared", launch.shared},          {"params", to_hex(launch.params)},
+  return {{"kernel", launch.kernel},
+          {"grid", write_dim(launch.grid)},
+          {"block", write_dim(launch.block)},
+          {"cluster", write_dim(launch.cluster)},
+          {"shared", launch.shared},
+          {"cooperative", launch.cooperative},
+          {"programmatic", launch.programmatic},
+          {"params", to_hex(launch.params)},
           {"relocations", relocations}};
 }
 
@@ -88,6 +104,8 @@ LaunchSpec read_launch(const json& value) {
   launch.block = read_dim(fields, "block");
   launch.cluster = read_dim(fields, "cluster");
   launch.shared = fields.index("shared");
+  launch.cooperative = fields.flag("cooperative");
+  launch.programmatic = fields.flag("programmatic");
   launch.params = from_hex(fields.text("params", kMaxText), "params");
   for (const json& item : fields.array("relocations", kMaxItems)) {
     JsonFields r(item, "relocation");
@@ -96,6 +114,51 @@ LaunchSpec read_launch(const json& value) {
   }
   fields.finish();
   return launch;
+}
+
+json write_item(const ArmItem& item) {
+  json value = {{"kind", name_in(kItems, item.kind)}, {"legacy", item.legacy}};
+  if (item.kind == ArmItem::Kind::launch) value["launch"] = write_launch(item.launch);
+  if (item.kind == ArmItem::Kind::memset) {
+    value["buffer"] = item.buffer;
+    value["offset"] = item.offset;
+    value["value"] = item.value;
+  }
+  if (item.kind == ArmItem::Kind::memset || item.kind == ArmItem::Kind::allocate) value["bytes"] = item.bytes;
+  return value;
+}
+
+ArmItem read_item(const json& value) {
+  JsonFields fields(value, "item");
+  ArmItem item;
+  item.kind = value_in(kItems, fields.text("kind", 16), "item");
+  item.legacy = fields.flag("legacy");
+  if (item.kind == ArmItem::Kind::launch) item.launch = read_launch(fields.object("launch"));
+  if (item.kind == ArmItem::Kind::memset) {
+    item.buffer = fields.index("buffer");
+    item.offset = fields.count("offset");
+    item.value = static_cast<uint8_t>(fields.count("value", 255));
+  }
+  if (item.kind == ArmItem::Kind::memset || item.kind == ArmItem::Kind::allocate) item.bytes = fields.count("bytes");
+  fields.finish();
+  return item;
+}
+
+// A workspace has no address, no recording and one of two contents.
+json write_workspace(const Buffer& workspace) {
+  return {{"name", workspace.name},
+          {"bytes", workspace.bytes},
+          {"zeros", std::holds_alternative<ContentZeros>(workspace.content)}};
+}
+
+Buffer read_workspace(const json& value) {
+  JsonFields fields(value, "workspace");
+  Buffer workspace;
+  workspace.name = fields.text("name", 256);
+  workspace.bytes = fields.count("bytes");
+  if (!fields.flag("zeros")) workspace.content = ContentPoison{};
+  fields.finish();
+  return workspace;
 }
 
 json write_kernel(const WorkloadKernel& kernel) {
@@ -127,22 +190,20 @@ void write_or_throw(const std::filesystem::path& path, std::string_view content)
 }
 
 json write_arm(const Arm& arm, size_t index, const std::filesystem::path& directory) {
-  json modules = json::array(), kernels = json::array(), replace = json::array();
+  json modules = json::array(), kernels = json::array(), replace = json::array(), workspaces = json::array();
   for (size_t m = 0; m < arm.modules.size(); ++m) {
     write_or_throw(directory / image_name(index, m), arm.modules[m].image);
     modules.push_back({{"name", arm.modules[m].name}, {"sha256", sha256(arm.modules[m].image)}});
   }
   for (const auto& kernel : arm.kernels) kernels.push_back(write_kernel(kernel));
+  for (const auto& workspace : arm.workspaces) workspaces.push_back(write_workspace(workspace));
   for (const auto& [launch, items] : arm.replace) {
     json with = json::array();
-    for (const auto& item : items) with.push_back(write_launch(item));
+    for (const auto& item : items) with.push_back(write_item(item));
     replace.push_back({{"launch", launch}, {"with", with}});
   }
-  return {{"label", arm.label},
-          {"modules", modules},
-          {"kernels", kernels},
-          {"kernel_ids", arm.kernel_ids},
-          {"replace", replace}};
+  return {{"label", arm.label},           {"modules", modules},       {"kernels", kernels},
+          {"kernel_ids", arm.kernel_ids}, {"workspaces", workspaces}, {"replace", replace}};
 }
 
 Arm read_arm(const json& value, size_t index, const std::filesystem::path& directory) {
@@ -164,11 +225,12 @@ Arm read_arm(const json& value, size_t index, const std::filesystem::path& direc
     if (!id.is_string()) throw BadField("kernel_ids holds something that is not a text");
     arm.kernel_ids.push_back(id.get<std::string>());
   }
+  for (const json& workspace : fields.array("workspaces", 4096)) arm.workspaces.push_back(read_workspace(workspace));
   for (const json& item : fields.array("replace", kMaxItems)) {
     JsonFields replace(item, "replace");
     auto [at, fresh] = arm.replace.try_emplace(replace.index("launch"));
     if (!fresh) throw BadField("launch " + std::to_string(at->first) + " is replaced twice");
-    for (const json& launch : replace.array("with", 4096)) at->second.push_back(read_launch(launch));
+    for (const json& step : replace.array("with", 4096)) at->second.push_back(read_item(step));
     replace.finish();
   }
   fields.finish();
@@ -187,7 +249,7 @@ ReplayPlan read_fields(const json& value, const std::filesystem::path& directory
   if (auto version = fields.count("kgate_plan"); version != kPlanVersion)
     throw BadField("plan version " + std::to_string(version) + ", this kgate reads " + std::to_string(kPlanVersion));
   ReplayPlan plan;
-  plan.mode = read_mode(fields.text("mode", 16));
+  plan.mode = value_in(kModes, fields.text("mode", 16), "mode");
   plan.workload = fields.text("workload", 4096);
   for (const json& arm : fields.array("arms", 64)) plan.arms.push_back(read_arm(arm, plan.arms.size(), directory));
   for (const json& item : fields.array("rounds", kMaxItems)) {
@@ -205,6 +267,14 @@ ReplayPlan read_fields(const json& value, const std::filesystem::path& directory
   plan.judged = read_indices(fields, "judged");
   plan.counter_launches = read_indices(fields, "counter_launches");
   plan.counter_repeats = fields.index("counter_repeats");
+  plan.placement = value_in(kPlacements, fields.text("placement", 16), "placement");
+  plan.require_exact = fields.flag("require_exact");
+  plan.speed = fields.number("speed");
+  for (const json& item : fields.array("samples", kMaxItems)) {
+    JsonFields sample(item, "sample");
+    plan.samples.push_back({sample.index("call"), sample.index("node"), read_indices(sample, "buffers")});
+    sample.finish();
+  }
   fields.finish();
   return plan;
 }
@@ -214,9 +284,11 @@ ReplayPlan read_fields(const json& value, const std::filesystem::path& directory
 void write_plan(const ReplayPlan& plan, const std::filesystem::path& directory) {
   json arms = json::array(), rounds = json::array();
   for (size_t i = 0; i < plan.arms.size(); ++i) arms.push_back(write_arm(plan.arms[i], i, directory));
+  json samples = json::array();
+  for (const auto& s : plan.samples) samples.push_back({{"call", s.call}, {"node", s.node}, {"buffers", s.buffers}});
   for (const auto& r : plan.rounds) rounds.push_back({{"arm", r.arm}, {"pair", r.pair}, {"round", r.round}});
   json value = {{"kgate_plan", kPlanVersion},
-                {"mode", mode_name(plan.mode)},
+                {"mode", name_in(kModes, plan.mode)},
                 {"workload", std::filesystem::absolute(plan.workload).string()},
                 {"arms", arms},
                 {"rounds", rounds},
@@ -229,7 +301,11 @@ void write_plan(const ReplayPlan& plan, const std::filesystem::path& directory) 
                 {"honour_arrivals", plan.honour_arrivals},
                 {"judged", plan.judged},
                 {"counter_launches", plan.counter_launches},
-                {"counter_repeats", plan.counter_repeats}};
+                {"counter_repeats", plan.counter_repeats},
+                {"placement", name_in(kPlacements, plan.placement)},
+                {"require_exact", plan.require_exact},
+                {"speed", plan.speed},
+                {"samples", samples}};
   write_or_throw(directory / "plan.json", value.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 

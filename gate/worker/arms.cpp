@@ -58,6 +58,7 @@ std::vector<gpu::CUfunction> load(gpu::Driver& driver, const std::vector<Workloa
 void allow_shared(gpu::Driver& driver, const PreparedArm& arm, std::map<gpu::CUfunction, uint32_t>& most) {
   for (const auto& call : arm.launches) {
     for (const auto& item : call.items) {
+      if (item.kind != ArmItem::Kind::launch) continue;
       uint32_t& bytes = most[item.launch.function];
       if (item.launch.shared <= bytes) continue;
       bytes = item.launch.shared;
@@ -66,9 +67,9 @@ void allow_shared(gpu::Driver& driver, const PreparedArm& arm, std::map<gpu::CUf
   }
 }
 
-PreparedLaunch prepare(const LaunchSpec& spec, const std::vector<gpu::CUfunction>& functions,
-                       const DeviceBuffers& buffers) {
-  PreparedLaunch ready;
+PreparedStep prepare(const LaunchSpec& spec, const std::vector<gpu::CUfunction>& functions, uint32_t arm,
+                     const DeviceBuffers& buffers) {
+  PreparedStep ready;
   ready.kernel = spec.kernel;
   ready.launch.function = functions[spec.kernel];
   ready.launch.grid = spec.grid;
@@ -77,9 +78,21 @@ PreparedLaunch prepare(const LaunchSpec& spec, const std::vector<gpu::CUfunction
   ready.launch.shared = spec.shared;
   ready.params = spec.params;
   for (const Relocation& r : spec.relocations) {
-    uint64_t address = buffers.address(r.buffer) + static_cast<uint64_t>(r.delta);
+    uint64_t address = buffers.address(r.buffer, arm) + static_cast<uint64_t>(r.delta);
     std::memcpy(ready.params.data() + r.param_offset, &address, sizeof address);
   }
+  return ready;
+}
+
+PreparedStep prepare(const ArmItem& item, const std::vector<gpu::CUfunction>& functions, uint32_t arm,
+                     const DeviceBuffers& buffers) {
+  PreparedStep ready;
+  if (item.kind == ArmItem::Kind::launch) ready = prepare(item.launch, functions, arm, buffers);
+  ready.kind = item.kind;
+  ready.legacy = item.legacy;
+  if (item.kind == ArmItem::Kind::memset) ready.address = buffers.address(item.buffer, arm) + item.offset;
+  ready.bytes = item.bytes;
+  ready.value = item.value;
   return ready;
 }
 
@@ -113,10 +126,10 @@ std::vector<PreparedArm> prepare_arms(gpu::Driver& driver, const Workload& workl
       auto replaced = plan.arms[a].replace.find(l);
       arm.launches[l].replaced = replaced != plan.arms[a].replace.end();
       if (arm.launches[l].replaced) {
-        for (const LaunchSpec& spec : replaced->second)
-          arm.launches[l].items.push_back(prepare(spec, kernels.arms[a], buffers));
+        for (const ArmItem& item : replaced->second)
+          arm.launches[l].items.push_back(prepare(item, kernels.arms[a], a, buffers));
       } else {
-        arm.launches[l].items.push_back(prepare(workload.launches[l], kernels.workload, buffers));
+        arm.launches[l].items.push_back(prepare(workload.launches[l], kernels.workload, a, buffers));
       }
     }
     allow_shared(driver, arm, most_shared);

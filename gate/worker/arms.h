@@ -15,15 +15,20 @@
 
 namespace kgate::worker {
 
-struct PreparedLaunch {
+struct PreparedStep {
+  ArmItem::Kind kind = ArmItem::Kind::launch;
+  bool legacy = false;
   gpu::Launch launch;             // stream: set for each call
   std::vector<std::byte> params;  // pointers resolved
   uint32_t kernel = 0;            // index into the arm's (replaced) or the workload's kernels
+  gpu::CUdeviceptr address = 0;   // memset
+  uint64_t bytes = 0;             // memset, allocate
+  uint8_t value = 0;              // memset
 };
 
 // What an arm launches for one workload launch.
 struct PreparedCall {
-  std::vector<PreparedLaunch> items;
+  std::vector<PreparedStep> items;
   bool replaced = false;
 };
 

@@ -52,9 +52,20 @@ DeviceBuffers::DeviceBuffers(gpu::Driver& driver, const Workload& workload, cons
     needs += footprint(buffer, guard_);
     if (buffer.written && !constant_byte(buffer.content)) copies += buffer.bytes;
   }
+  for (const Arm& arm : plan.arms)
+    for (const Buffer& workspace : arm.workspaces) needs += footprint(workspace, 0);
   uint64_t free = driver.free_memory();
   if (needs > free) too_small("the workload's buffers", needs, free);
   for (uint32_t b = 0; b < placed_.size(); ++b) place(b);
+  for (const Arm& arm : plan.arms) {
+    auto& own = workspaces_.emplace_back();
+    for (const Buffer& workspace : arm.workspaces) {
+      const uint8_t* value = constant_byte(workspace.content);
+      if (value == nullptr) throw WorkerError("internal", "a workspace holds content");
+      own.push_back({driver.allocate(workspace.bytes), workspace.bytes, *value});
+      driver.fill(own.back().address, own.back().value, own.back().bytes, nullptr);
+    }
+  }
 
   bool restorable = plan.mode != ReplayMode::numeric || plan.rounds.size() > 1;  // numeric: not before the first round
   free = driver.free_memory();
@@ -107,6 +118,8 @@ void DeviceBuffers::fill_guards(uint32_t b, gpu::CUstream stream) {
 }
 
 void DeviceBuffers::restore(gpu::CUstream stream) {
+  for (const auto& arm : workspaces_)
+    for (const Workspace& workspace : arm) driver_.fill(workspace.address, workspace.value, workspace.bytes, stream);
   for (uint32_t b = 0; b < placed_.size(); ++b) {
     const Buffer& buffer = workload_.buffers[b];
     const Placed& placed = placed_[b];

@@ -21,7 +21,10 @@ class DeviceBuffers {
   // memory" with both sizes.
   DeviceBuffers(gpu::Driver& driver, const Workload& workload, const ReplayPlan& plan);
 
-  gpu::CUdeviceptr address(uint32_t buffer) const { return placed_[buffer].address; }
+  // Of a buffer, or of workspace buffer − workload.buffers.size() of an arm.
+  gpu::CUdeviceptr address(uint32_t buffer, uint32_t arm) const {
+    return buffer < placed_.size() ? placed_[buffer].address : workspaces_[arm][buffer - placed_.size()].address;
+  }
 
   // First content into every written buffer, and into the guards. Nothing is in flight before; the caller synchronises
   // after.
@@ -48,6 +51,12 @@ class DeviceBuffers {
   uint64_t guard_;
   uint8_t guard_value_;
   std::vector<Placed> placed_;
+  struct Workspace {
+    gpu::CUdeviceptr address = 0;
+    uint64_t bytes = 0;
+    uint8_t value = 0;
+  };
+  std::vector<std::vector<Workspace>> workspaces_;  // by arm
 };
 
 }  // namespace kgate::worker

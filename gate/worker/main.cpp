@@ -121,6 +121,9 @@ void replay(Worker& worker) {
     case ReplayMode::timing:
       run_timing(shared, arms, output);
       break;
+    case ReplayMode::live:
+    case ReplayMode::fidelity:
+      throw WorkerError("internal", "a replay mode that this worker does not know");
     case ReplayMode::counters:
       worker.position = {.stage = "counters"};
       run_counters(shared, arms, output, worker.hello.cupti);

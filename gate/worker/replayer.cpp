@@ -152,16 +152,41 @@ void Replayer::launch_all(uint32_t call, uint64_t due, wire::RequestRecord& reco
   position_.launch = index;
   for (size_t item = 0; item < prepared.items.size(); ++item) {
     note(record, item == 0 ? due : previous_return_, now_ns());
-    launch(call, static_cast<uint16_t>(item), record);
+    const PreparedStep& step = prepared.items[item];
+    if (step.kind == ArmItem::Kind::launch) {
+      launch(call, static_cast<uint16_t>(item), record);
+    } else {
+      perform(step, shared_.streams[shared_.workload.calls[call].stream]);
+      previous_return_ = now_ns();
+    }
+  }
+}
+
+// What a candidate's host side does beside launching. The null stream is the legacy default stream.
+void Replayer::perform(const PreparedStep& step, gpu::CUstream stream) {
+  gpu::Driver& driver = shared_.driver;
+  if (step.legacy) stream = nullptr;
+  switch (step.kind) {
+    case ArmItem::Kind::launch:
+      break;
+    case ArmItem::Kind::memset:
+      driver.fill(step.address, step.value, step.bytes, stream);
+      break;
+    case ArmItem::Kind::sync:
+      driver.synchronize(stream);
+      break;
+    case ArmItem::Kind::allocate:
+      driver.free(driver.allocate(step.bytes));
+      break;
   }
 }
 
 void Replayer::launch(uint32_t c, uint16_t item, const wire::RequestRecord& record) {
   const Call& call = shared_.workload.calls[c];
   const PreparedCall& prepared = start_->arm->launches[call.launch];
-  const PreparedLaunch& ready = prepared.items[item];
+  const PreparedStep& ready = prepared.items[item];
   gpu::Launch launch = ready.launch;
-  launch.stream = shared_.streams[call.stream];
+  launch.stream = ready.legacy ? nullptr : shared_.streams[call.stream];
 
   std::unique_lock<std::mutex> counting;
   if (is_virtual_) counting = std::unique_lock(shared_.counting);
@@ -212,7 +237,7 @@ void Replayer::launch(uint32_t c, uint16_t item, const wire::RequestRecord& reco
 void Replayer::perform(const Call& call) {
   gpu::Driver& driver = shared_.driver;
   gpu::CUstream stream = shared_.streams[call.stream];
-  auto at = [&](uint32_t buffer, uint64_t offset) { return shared_.buffers.address(buffer) + offset; };
+  auto at = [&](uint32_t buffer, uint64_t offset) { return shared_.buffers.address(buffer, start_->arm_index) + offset; };
   bool waits =
       call.kind == CallKind::stream_sync || call.kind == CallKind::event_sync || call.kind == CallKind::context_sync;
   position_.stage = waits ? "sync" : "launch";

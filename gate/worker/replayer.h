@@ -75,6 +75,7 @@ class Replayer {
   uint64_t await_others(const Call& call, uint64_t loop);
   void launch_all(uint32_t call, uint64_t due, wire::RequestRecord& record);
   void launch(uint32_t call, uint16_t item, const wire::RequestRecord& record);
+  void perform(const PreparedStep& step, gpu::CUstream stream);
   void perform(const Call& call);
   void note(wire::RequestRecord& record, uint64_t due, uint64_t issue);
 

@@ -61,7 +61,7 @@ Round run_step(const Step& step, const Workload& workload, const std::filesystem
                const gpu::DeviceChoice& device) {
   ReplayPlan plan;
   plan.workload = file;
-  plan.arms = {Arm{"baseline", {}, {}, {}, {}}};
+  plan.arms = {Arm{"baseline", {}, {}, {}}};
   plan.rounds = {{0, 0, 0}};
   plan.warmup_requests = options.warmup;
   plan.measured_requests = options.requests;

@@ -202,7 +202,7 @@ TEST(NumericRun, parameters_that_the_driver_sees_otherwise_are_refused_before_an
   Arm other = arm("candidate", b, "add");
   other.kernels[0].params = {{0, 8}, {8, 8}, {16, 8}, {24, 8}};
   other.kernels[0].param_bytes = 32;
-  other.replace[0][0].params.resize(32);
+  other.replace[0][0].launch.params.resize(32);
   run.plan.arms = {other};
   auto outcome = run();
   ASSERT_EQ(outcome.end, WorkerEnd::fault) << outcome.detail;

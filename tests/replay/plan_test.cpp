@@ -73,11 +73,11 @@ TEST(PlanFiles, a_plan_survives_the_round_trip) {
   EXPECT_EQ(arm.kernels[0].params, plan.arms[1].kernels[0].params);
   EXPECT_EQ(arm.kernel_ids, plan.arms[1].kernel_ids);
   ASSERT_EQ(arm.replace.at(0).size(), 2u);
-  const LaunchSpec& launch = arm.replace.at(0)[1];
+  const LaunchSpec& launch = arm.replace.at(0)[1].launch;
   EXPECT_EQ(launch.grid.x, 7u);
   EXPECT_EQ(launch.cluster.x, 2u);
   EXPECT_EQ(launch.shared, 1024u);
-  EXPECT_EQ(launch.params, plan.arms[1].replace.at(0)[1].params);
+  EXPECT_EQ(launch.params, plan.arms[1].replace.at(0)[1].launch.params);
   EXPECT_EQ(launch.relocations[0].delta, -16);
   ASSERT_EQ(back->rounds.size(), 4u);
   EXPECT_EQ(back->rounds[3].round, 8u);
@@ -128,6 +128,58 @@ TEST(PlanFiles, a_plan_cut_anywhere_is_refused) {
   }
 }
 
+TEST(PlanFiles, steps_workspaces_samples_and_placement_come_back) {
+  TempDir dir;
+  ReplayPlan plan = small_plan();
+  plan.mode = ReplayMode::live;
+  plan.placement = Placement::shifted;
+  plan.require_exact = true;
+  plan.speed = 2.5;
+  plan.samples = {{0, kNone, {1, 0}}};
+  Arm& arm = plan.arms[1];
+  Buffer scratch;
+  scratch.name = "scratch";
+  scratch.bytes = 64;
+  scratch.content = ContentPoison{};
+  arm.workspaces = {scratch};
+  ArmItem fill, wait, make;
+  fill.kind = ArmItem::Kind::memset;
+  fill.buffer = 2;
+  fill.offset = 16;
+  fill.bytes = 48;
+  fill.value = 9;
+  fill.legacy = true;
+  wait.kind = ArmItem::Kind::sync;
+  make.kind = ArmItem::Kind::allocate;
+  make.bytes = 4096;
+  arm.replace[0] = {fill, wait, make, arm.replace[0].front()};
+  write_plan(plan, dir.path());
+  auto back = read_plan(dir.path());
+  ASSERT_TRUE(back) << back.failure().what;
+  EXPECT_EQ(back->mode, ReplayMode::live);
+  EXPECT_EQ(back->placement, Placement::shifted);
+  EXPECT_TRUE(back->require_exact);
+  EXPECT_EQ(back->speed, 2.5);
+  ASSERT_EQ(back->samples.size(), 1u);
+  EXPECT_EQ(back->samples[0].node, kNone);
+  EXPECT_EQ(back->samples[0].buffers, (std::vector<uint32_t>{1, 0}));
+  ASSERT_EQ(back->arms[1].workspaces.size(), 1u);
+  EXPECT_EQ(back->arms[1].workspaces[0].bytes, 64u);
+  EXPECT_TRUE(std::holds_alternative<ContentPoison>(back->arms[1].workspaces[0].content));
+  const auto& items = back->arms[1].replace.at(0);
+  ASSERT_EQ(items.size(), 4u);
+  EXPECT_EQ(items[0].kind, ArmItem::Kind::memset);
+  EXPECT_TRUE(items[0].legacy);
+  EXPECT_EQ(items[0].buffer, 2u);
+  EXPECT_EQ(items[0].offset, 16u);
+  EXPECT_EQ(items[0].bytes, 48u);
+  EXPECT_EQ(items[0].value, 9u);
+  EXPECT_EQ(items[1].kind, ArmItem::Kind::sync);
+  EXPECT_EQ(items[2].kind, ArmItem::Kind::allocate);
+  EXPECT_EQ(items[2].bytes, 4096u);
+  EXPECT_EQ(items[3].kind, ArmItem::Kind::launch);
+}
+
 TEST(PlanFiles, unknown_fields_and_wrong_types_are_refused) {
   TempDir dir;
   write_plan(small_plan(), dir.path());
@@ -144,7 +196,7 @@ TEST(PlanFiles, unknown_fields_and_wrong_types_are_refused) {
   EXPECT_FALSE(with("\"trace\":false", "\"trace\":false,\"extra\":1"));
   EXPECT_FALSE(with("\"trace\":false", "\"trace\":0"));
   EXPECT_FALSE(with("\"guard_value\":17", "\"guard_value\":256"));
-  EXPECT_FALSE(with("\"kgate_plan\":2", "\"kgate_plan\":1"));
+  EXPECT_FALSE(with("\"kgate_plan\":3", "\"kgate_plan\":1"));
   EXPECT_FALSE(with("a7a7", "a7zz"));
   EXPECT_FALSE(with("a7a7", "a7a"));
   EXPECT_FALSE(with("[7,2,1]", "[7,2]"));
@@ -213,12 +265,12 @@ TEST(ValidatePlan, refuses_every_index_that_points_nowhere) {
   EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms.clear(); }));
   EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].label = "baseline"; }));
   EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[1] = {}; }));
-  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].kernel = 1; }));
-  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].params.resize(15); }));
-  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].relocations[0].buffer = 2; }));
-  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].relocations[0].param_offset = 9; }));
-  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].relocations[0].param_offset = 0xffffffff; }));
-  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].grid.y = 0; }));
+  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].launch.kernel = 1; }));
+  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].launch.params.resize(15); }));
+  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].launch.relocations[0].buffer = 2; }));
+  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].launch.relocations[0].param_offset = 9; }));
+  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].launch.relocations[0].param_offset = 0xffffffff; }));
+  EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].replace[0][0].launch.grid.y = 0; }));
   EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].kernels[0].module = 1; }));
   EXPECT_TRUE(refused([](ReplayPlan& p) { p.arms[1].kernel_ids.clear(); }));
   EXPECT_TRUE(refused([](ReplayPlan& p) { p.readback = {2}; }));
