@@ -121,7 +121,9 @@ void Ingest::judge_probes(const Block& block) {
     if (uint32_t at = block.timeline.round_at(block.host_events[index].begin); at != kNoIndex)
       ++surplus[block.records.rounds[at].head.round];
   for (const LaunchRecord& launch : block.records.launches)
-    if (block_rounds_.contains(launch.head.round)) --surplus[launch.head.round];
+    if (launch.graph_node == 0 && block_rounds_.contains(launch.head.round)) --surplus[launch.head.round];
+  for (const Records::GraphCall& call : block.records.graph_calls)
+    if (block_rounds_.contains(call.record.head.round)) --surplus[call.record.head.round];
   if (block.process != kNull)
     for (uint32_t i = 0; i < block.records.apis.size(); ++i) {
       const ApiRecord& api = block.records.apis[i];

@@ -2,9 +2,11 @@
 #include "trace/join.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "trace/driver_calls.h"
+#include "trace/graphs.h"
 
 namespace kgate::trace {
 
@@ -41,14 +43,28 @@ void match_by_time(std::vector<Interval> launches, std::vector<Interval> calls, 
   }
 }
 
+// Driver calls that the worker made: launches, and behind their indices the graph calls.
 std::vector<Interval> launch_intervals(const Records& records) {
   std::vector<Interval> all;
   all.reserve(records.launches.size());
-  for (uint32_t i = 0; i < records.launches.size(); ++i) {
+  auto launches = static_cast<uint32_t>(records.launches.size());
+  for (uint32_t i = 0; i < launches; ++i) {
     const LaunchRecord& launch = records.launches[i];
-    all.push_back({launch.thread, i, launch.begin, launch.end});
+    if (launch.graph_node == 0) all.push_back({launch.thread, i, launch.begin, launch.end});
+  }
+  for (uint32_t i = 0; i < records.graph_calls.size(); ++i) {
+    const GraphCallRecord& call = records.graph_calls[i].record;
+    all.push_back({call.thread, launches + i, call.begin, call.end});
   }
   return all;
+}
+
+// What was found for a launch interval goes to the launch, or to all kernels of the graph call.
+template <typename Assign>
+void assign_call(const Records& records, uint32_t interval, Join* join, Assign assign) {
+  if (interval < join->launches.size()) return assign(join->launches[interval]);
+  const Records::GraphCall& call = records.graph_calls[interval - join->launches.size()];
+  for (uint32_t i = 0; i < call.launch_count; ++i) assign(join->launches[call.first_launch + i]);
 }
 
 // A record with a correlation id.
@@ -98,10 +114,21 @@ void match_kernels(const Records& records, Join* join) {
     if (uint32_t api = join->kernel_api[kernel.index]; api != kNoIndex && join->api_kernel[api] == kNoIndex)
       join->api_kernel[api] = kernel.index;
   std::vector<bool> used(records.kernels.size());
-  for (LaunchMatch& match : join->launches) {
-    if (match.api == kNoIndex || join->api_kernel[match.api] == kNoIndex) continue;
-    match.kernel = join->api_kernel[match.api];
-    used[match.kernel] = true;
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> of_graphs;  // by call and node
+  if (!records.graph_calls.empty())
+    for (uint32_t i = 0; i < records.kernels.size(); ++i)
+      if (uint64_t node = graph_node(records.kernels[i]); node != 0 && join->kernel_api[i] != kNoIndex)
+        of_graphs.emplace(std::pair(join->kernel_api[i], node), i);
+  for (uint32_t i = 0; i < join->launches.size(); ++i) {
+    LaunchMatch& match = join->launches[i];
+    if (match.api == kNoIndex) continue;
+    if (uint64_t node = records.launches[i].graph_node; node != 0) {
+      auto kernel = of_graphs.find({match.api, node});
+      match.kernel = kernel == of_graphs.end() ? kNoIndex : kernel->second;
+    } else {
+      match.kernel = join->api_kernel[match.api];
+    }
+    if (match.kernel != kNoIndex) used[match.kernel] = true;
   }
   for (uint32_t i = 0; i < used.size(); ++i)
     if (!used[i]) join->free_kernels.push_back(i);
@@ -192,9 +219,12 @@ Join join_records(const Records& records, const std::vector<HostEvent>& host_eve
   if (launches.empty()) {
     match_calls_and_hosts(records, std::move(calls), std::move(hosts), &join);
   } else {
-    match_by_time(launches, std::move(calls), [&](uint32_t launch, uint32_t api) { join.launches[launch].api = api; });
-    match_by_time(std::move(launches), std::move(hosts),
-                  [&](uint32_t launch, uint32_t host) { join.launches[launch].host = host; });
+    match_by_time(launches, std::move(calls), [&](uint32_t launch, uint32_t api) {
+      assign_call(records, launch, &join, [&](LaunchMatch& match) { match.api = api; });
+    });
+    match_by_time(std::move(launches), std::move(hosts), [&](uint32_t launch, uint32_t host) {
+      assign_call(records, launch, &join, [&](LaunchMatch& match) { match.host = host; });
+    });
   }
   match_kernels(records, &join);
   find_previous_ends(records, &join);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "support/text.h"
 #include "trace/counter_sets.h"
@@ -27,13 +28,19 @@ class Reader {
     out_ = out;
     for (size_t at = 0; at < data_.size();) {
       RecordHead head;
-      if (data_.size() - at < sizeof head) return bad("a record is cut off", at);
+      if (data_.size() - at < sizeof head) {
+        bad("a record is cut off", at);
+        break;
+      }
       std::memcpy(&head, data_.data() + at, sizeof head);
-      if (head.bytes < sizeof head || head.bytes % 8 != 0 || head.bytes > data_.size() - at)
-        return bad("record length " + std::to_string(head.bytes), at);
+      if (head.bytes < sizeof head || head.bytes % 8 != 0 || head.bytes > data_.size() - at) {
+        bad("record length " + std::to_string(head.bytes), at);
+        break;
+      }
       if (!take(head, data_.data() + at)) bad("record of kind " + std::to_string(static_cast<int>(head.kind)), at);
       at += head.bytes;
     }
+    expand_graphs();
   }
 
  private:
@@ -123,8 +130,59 @@ class Reader {
     if (!copy(head, from, &record) || !sane(record.begin, record.end) || record.phase > Phase::measured ||
         record.replaced > 1)
       return false;
+    record.graph_node = 0;
     out_->launches.push_back(record);
     return true;
+  }
+
+  bool take_graph_plan(const RecordHead& head, const std::byte* from) {
+    GraphPlanRecord record;
+    if (!copy(head, from, &record) || record.replaced > 1 || record.node == 0) return false;
+    graph_plans_[{record.arm, record.graph}].push_back(record);
+    return true;
+  }
+
+  bool take_graph_call(const RecordHead& head, const std::byte* from) {
+    GraphCallRecord record;
+    if (!copy(head, from, &record) || !sane(record.begin, record.end) || record.phase > Phase::measured) return false;
+    out_->graph_calls.push_back({record, 0, 0});
+    return true;
+  }
+
+  bool take_hash(const RecordHead& head, const std::byte* from) {
+    BufferHashRecord record;
+    if (!copy(head, from, &record) || record.equal > record.blocks || record.repeated > record.blocks ||
+        record.exact > 1)
+      return false;
+    out_->hashes.push_back(record);
+    return true;
+  }
+
+  // A launch for each kernel of each graph call. A hostile stream could name many in few bytes, hence the limit.
+  void expand_graphs() {
+    constexpr size_t kMostLaunches = 1 << 24;
+    std::unordered_map<uint32_t, uint32_t> arms;
+    for (const RoundRecord& round : out_->rounds) arms.emplace(round.head.round, round.arm);
+    for (Records::GraphCall& made : out_->graph_calls) {
+      const GraphCallRecord& call = made.record;
+      made.first_launch = static_cast<uint32_t>(out_->launches.size());
+      auto arm = arms.find(call.head.round);
+      auto plan = arm == arms.end() ? graph_plans_.end() : graph_plans_.find({arm->second, call.graph});
+      if (plan == graph_plans_.end()) continue;
+      if (out_->launches.size() + plan->second.size() > kMostLaunches)
+        return bad("graph calls of more than " + std::to_string(kMostLaunches) + " kernels", 0);
+      made.launch_count = static_cast<uint32_t>(plan->second.size());
+      for (const GraphPlanRecord& node : plan->second) {
+        LaunchRecord launch{};
+        launch.head = call.head;
+        launch.begin = call.begin, launch.end = call.end;
+        launch.sequence = call.sequence, launch.request = call.request, launch.call = call.call;
+        launch.launch = node.launch, launch.item = node.item, launch.phase = call.phase;
+        launch.replaced = node.replaced, launch.thread = call.thread, launch.kernel = node.kernel;
+        launch.stream = call.stream, launch.graph_node = node.node;
+        out_->launches.push_back(launch);
+      }
+    }
   }
 
   bool take_counters(const RecordHead& head, const std::byte* from) {
@@ -182,12 +240,19 @@ class Reader {
         return take_plain(head, from, &out_->collectors);
       case Kind::hardware_counters:
         return take_hardware(head, from);
+      case Kind::graph_plan:
+        return take_graph_plan(head, from);
+      case Kind::graph_call:
+        return take_graph_call(head, from);
+      case Kind::buffer_hash:
+        return take_hash(head, from);
     }
     return false;
   }
 
   std::span<const std::byte> data_;
   Records* out_ = nullptr;
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<GraphPlanRecord>> graph_plans_;  // by arm and graph
 };
 
 }  // namespace

@@ -18,7 +18,13 @@ namespace kgate::trace {
 struct Records {
   std::vector<wire::RoundRecord> rounds;
   std::vector<wire::RequestRecord> requests;
-  std::vector<wire::LaunchRecord> launches;
+  std::vector<wire::LaunchRecord> launches;  // also one for each kernel of each graph call, with a graph_node
+  struct GraphCall {
+    wire::GraphCallRecord record;
+    uint32_t first_launch, launch_count;  // into `launches`
+  };
+  std::vector<GraphCall> graph_calls;
+  std::vector<wire::BufferHashRecord> hashes;
   std::vector<wire::KernelRecord> kernels;
   std::vector<wire::ApiRecord> apis;
   std::vector<wire::SyncRecord> syncs;

@@ -13,7 +13,7 @@
 namespace kgate::wire {
 
 constexpr uint32_t kMagic = 0x6b677472;  // "kgtr"
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 
 struct Header {
   uint32_t magic, version;
@@ -39,6 +39,9 @@ enum class Kind : uint16_t {
   collector,
   hardware_counters,  // of the counters pass
   graph_node,         // of a traced application
+  graph_plan,         // of a worker that launches graphs
+  graph_call,
+  buffer_hash,  // of the fidelity check
 };
 
 struct RecordHead {
@@ -84,6 +87,37 @@ struct LaunchRecord {
   uint32_t thread;
   uint32_t kernel;  // index into the arm's (replaced) or the workload's kernels
   uint32_t stream;  // workload stream
+  // Only set by the reader, which makes one record of each kernel of a GraphCallRecord: CUPTI's id of the node.
+  uint64_t graph_node;
+};
+
+// A kernel of a graph that an arm launches, as the executable graph has it. Written once, before the first round.
+struct GraphPlanRecord {
+  RecordHead head;
+  uint64_t node;        // KernelRecord.graph_node of its kernel
+  uint32_t arm, graph;  // workload graph index
+  uint32_t launch;      // workload launch index
+  uint32_t kernel;      // index into the arm's (replaced) or the workload's kernels
+  uint16_t item;        // which of the replacements
+  uint8_t replaced, pad[5];
+};
+
+// One launch of a graph as the worker issued it.
+struct GraphCallRecord {
+  RecordHead head;
+  uint64_t begin, end;  // around the driver call
+  uint32_t sequence, request, call;
+  uint32_t graph;  // workload graph index
+  uint32_t thread, stream;
+  Phase phase;
+  uint8_t pad[7];
+};
+
+// How much of a buffer holds what it held at the end of the recording, or at the end of this run's first round.
+struct BufferHashRecord {
+  RecordHead head;
+  uint32_t buffer, exact;            // exact 1: at its recorded address
+  uint64_t blocks, equal, repeated;  // blocks with a recorded hash; equal to it; equal to the first round's
 };
 
 // Virtual GPU: exact counts of the LaunchRecord written just before it by the same thread.
@@ -213,6 +247,8 @@ constexpr size_t kMaxNameBytes = 4096;
 static_assert(sizeof(RecordHead) == 8 && sizeof(LaunchRecord) % 8 == 0 && sizeof(RequestRecord) % 8 == 0);
 static_assert(sizeof(GraphRecord) % 8 == 0 && sizeof(GraphNodeRecord) % 8 == 0);
 static_assert(sizeof(ModuleRecord) % 8 == 0 && sizeof(ProcessRecord) % 8 == 0);
+static_assert(sizeof(GraphPlanRecord) % 8 == 0 && sizeof(GraphCallRecord) % 8 == 0 &&
+              sizeof(BufferHashRecord) % 8 == 0);
 static_assert(sizeof(HardwareCountersRecord) % 8 == 0 && sizeof(CollectorRecord) % 8 == 0 &&
               sizeof(KernelRecord) % 8 == 0 && sizeof(VirtualCountersRecord) % 8 == 0 && sizeof(NameRecord) % 8 == 0);
 

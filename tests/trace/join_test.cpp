@@ -64,6 +64,102 @@ TEST(Join, second_kernel_of_a_correlation_id_is_left_free) {
   EXPECT_EQ(r.kernels[join.free_kernels[0]].start, 90u);
 }
 
+// Arm 0 launches graph 3 as two kernels, workload launches 4 and 5.
+Stream graph_stream() {
+  Stream s;
+  s.round(0, 0, 1, 1'000'000);
+  wire::GraphPlanRecord plan{};
+  plan.graph = 3;
+  plan.node = 0x200000000, plan.launch = 4;
+  s.add(wire::Kind::graph_plan, wire::kNoRound, plan);
+  plan.node = 0x200000001, plan.launch = 5, plan.item = 1;
+  s.add(wire::Kind::graph_plan, wire::kNoRound, plan);
+  return s;
+}
+
+void graph_call(Stream& s, uint64_t at, uint32_t correlation, bool with_second = true) {
+  wire::GraphCallRecord call{};
+  call.begin = at, call.end = at + 20, call.graph = 3, call.thread = 7, call.phase = wire::Phase::measured;
+  s.add(wire::Kind::graph_call, 0, call);
+  s.api(at + 2, at + 18, correlation, 7, gpu::CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch);
+  for (uint32_t node = 0; node < (with_second ? 2 : 1); ++node) {
+    wire::KernelRecord k{};
+    k.start = at + 100 - 10 * node, k.end = k.start + 5, k.correlation = correlation;  // the second one starts first
+    k.graph_node_lo = node, k.graph_node_hi = 2;
+    s.add(wire::Kind::kernel, 0, k);
+  }
+}
+
+TEST(Join, kernels_of_a_graph_call_are_told_apart_by_their_nodes) {
+  Stream s = graph_stream();
+  graph_call(s, 1000, 11), graph_call(s, 2000, 12);
+  Records r = read_records(s.bytes());
+  Join join = join_records(r, {}, {});
+  ASSERT_EQ(r.launches.size(), 4u);
+  for (uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(r.launches[i].launch, i % 2 == 0 ? 4u : 5u);
+    ASSERT_NE(join.launches[i].kernel, kNoIndex);
+    const auto& kernel = r.kernels[join.launches[i].kernel];
+    EXPECT_EQ(kernel.graph_node_lo, i % 2);
+    EXPECT_EQ(kernel.correlation, i < 2 ? 11u : 12u);
+    EXPECT_EQ(r.apis[join.launches[i].api].correlation, kernel.correlation);
+  }
+  EXPECT_TRUE(join.free_kernels.empty());
+}
+
+TEST(Join, kernel_that_a_graph_call_lacks_is_not_replaced_by_another) {
+  Stream s = graph_stream();
+  graph_call(s, 1000, 11, false), graph_call(s, 2000, 12);
+  Records r = read_records(s.bytes());
+  Join join = join_records(r, {}, {});
+  ASSERT_EQ(join.launches.size(), 4u);
+  EXPECT_EQ(join.launches[1].kernel, kNoIndex);
+  EXPECT_NE(join.launches[3].kernel, kNoIndex);
+}
+
+TEST(Join, graph_call_is_one_call_for_the_probes_however_many_kernels_it_has) {
+  Stream s = graph_stream();
+  graph_call(s, 1000, 11);
+  s.launch(0, 1, 3'000, 3'020);
+  std::vector<ProbeSymbol> symbols = {
+      {"cuGraphLaunch", ProbeSymbol::Use::graph_launch, ProbeSymbol::Cost::emulated, 0, 0},
+      {"cuLaunchKernel", ProbeSymbol::Use::launch, ProbeSymbol::Cost::emulated, 0, 0}};
+  std::vector<HostEvent> events = {{HostEventKind::api, 1, 7, 3'002, 3'010, 0, 0},
+                                   {HostEventKind::api, 0, 7, 1'002, 1'010, 0, 0}};
+  Records r = read_records(s.bytes());
+  Join join = join_records(r, events, symbols);
+  ASSERT_EQ(join.launches.size(), 3u);
+  EXPECT_EQ(join.launches[0].host, 0u);  // the plain launch
+  EXPECT_EQ(join.launches[1].host, 1u);
+  EXPECT_EQ(join.launches[2].host, 1u);
+}
+
+TEST(Join, graph_of_no_kernels_claims_its_call_all_the_same) {
+  Stream s;
+  s.round(0, 0, 1, 1'000'000);
+  wire::GraphCallRecord call{};
+  call.begin = 1000, call.end = 1020, call.thread = 7, call.phase = wire::Phase::measured;
+  s.add(wire::Kind::graph_call, 0, call);
+  Records r = read_records(s.bytes());
+  EXPECT_TRUE(r.launches.empty());
+  ASSERT_EQ(r.graph_calls.size(), 1u);
+  EXPECT_EQ(join_records(r, {}, {}).launches.size(), 0u);
+}
+
+TEST(Join, graph_calls_of_more_kernels_than_there_can_be_are_refused) {
+  Stream s = graph_stream();
+  wire::GraphPlanRecord plan{};
+  plan.graph = 3, plan.node = 9;
+  for (int i = 0; i < 5000; ++i) s.add(wire::Kind::graph_plan, wire::kNoRound, plan);
+  wire::GraphCallRecord call{};
+  call.begin = 1000, call.end = 1020, call.graph = 3, call.phase = wire::Phase::measured;
+  for (int i = 0; i < 5000; ++i) s.add(wire::Kind::graph_call, 0, call);
+  Records r = read_records(s.bytes());
+  EXPECT_LE(r.launches.size(), size_t{1} << 24);
+  EXPECT_GE(r.bad, 1u);
+  EXPECT_NE(r.first_bad.find("graph calls"), std::string::npos);
+}
+
 TEST(Join, host_events_are_matched_by_thread_and_time_when_there_is_no_cupti) {
   Stream s;
   s.launch(0, 0, 10'000, 10'020).launch(0, 1, 20'000, 20'020);
