@@ -46,11 +46,12 @@ void read_baseline(const Node& node, Contract& contract) {
   if (map) contract.baseline_entry = text_of(fields.find("entry")).value_or(contract.baseline_entry);
 }
 
-// Parameters, launch and shapes come together; without them only a recorded workload can say what a launch is.
+// A launch needs parameters and says what the shapes are for; without it only a workload can say what a launch is.
 void read_job(const View& root, Contract& contract, Problems& problems) {
   const Node *params = root.find("params"), *launch = root.find("launch"), *shapes = root.find("shapes");
   std::vector<reader::Use> uses, constraints;
-  if (params) contract.params = reader::read_params(*params, uses, problems);
+  contract.has_shapes = params && launch;
+  if (params) contract.params = reader::read_params(*params, launch || shapes, uses, problems);
   if (launch) {
     View fields(*launch, table::kLaunch);
     reader::read_three(fields.find("grid"), "grid", contract.launch.grid, &uses, problems);
@@ -59,14 +60,14 @@ void read_job(const View& root, Contract& contract, Problems& problems) {
     if (const Node* shared = fields.find("shared"))
       uses.push_back({contract.launch.shared, shared, 0, "shared", 0, kMaxSharedBytes});
   }
-  if (!params && !launch && !root.find("workload"))
-    problems.add(root.node(), "the contract has neither 'params' and 'launch' nor a 'workload' that brings them",
-                 "add them");
-  else if (!params != !launch)
-    problems.add(
-        root.node(),
-        fmt::format("the contract has '{}' but no '{}'", params ? "params" : "launch", params ? "launch" : "params"),
-        "they belong together");
+  if (launch && !params) problems.add(root.node(), "the contract has 'launch' but no 'params'", "they belong together");
+  for (const char* key : {"shapes", "constraints", "reference"}) {
+    const Node* node = root.find(key);
+    if (launch || !node) continue;
+    problems.add(*node, fmt::format("the contract has '{}' but no 'launch'", key),
+                 "give 'params' and 'launch'; without them numbers are compared on the workload's own launches");
+    break;
+  }
   if (const Node* list = root.find("constraints"))
     for (const Node& item : list->items)
       if (auto expr = yaml::as_expression(item, problems)) {
@@ -76,11 +77,11 @@ void read_job(const View& root, Contract& contract, Problems& problems) {
   reader::Shapes expanded;
   if (shapes) {
     expanded = reader::read_shapes(*shapes, problems);
-  } else if (params) {
+  } else if (contract.has_shapes) {
     expanded = {{Environment{}}, {params}, {false}};  // everything is written as numbers: one shape without names
   }
-  reader::check_names(uses, expanded, problems);
-  reader::check_names(constraints, expanded, problems);
+  if (launch) reader::check_names(uses, expanded, problems);
+  if (launch) reader::check_names(constraints, expanded, problems);
   if (problems.empty()) reader::apply_constraints(constraints, expanded, problems);
   if (problems.empty()) reader::check_values(contract, uses, expanded, problems);
   contract.shapes = std::move(expanded.all);
@@ -125,6 +126,22 @@ Contract parse_contract(const std::string& text, const std::filesystem::path& pa
 Contract read_contract(const std::filesystem::path& path, bool allow_policy) {
   Result<std::string> text = read_file(path, yaml::kMaxFileBytes);
   return parse_contract(std::move(text).value_or_throw(Exit::bad_input), path, allow_policy);
+}
+
+Contract contract_for_kernel(const std::string& kernel) {
+  if (kernel.empty()) throw Error(Exit::usage, "no kernel is named", "--kernel", "give a name or a pattern");
+  Contract contract;
+  contract.path = "--kernel " + kernel;
+  contract.sha256 = sha256(contract.path.string());
+  if (kernel.find_first_of("*?") == std::string::npos) {
+    contract.kernel = contract.baseline_entry = kernel;
+  } else {
+    Replacement rule;
+    rule.kernel_glob = kernel;
+    rule.where = contract.path.string();
+    contract.binding.replacements.push_back(std::move(rule));
+  }
+  return contract;
 }
 
 std::string contract_json_schema() { return yaml::json_schema(table::kRoot, "kgate contract"); }

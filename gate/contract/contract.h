@@ -4,6 +4,7 @@
 // Enters: a YAML file. Leaves: Contract. It must not know about devices or how anything is run.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -30,6 +31,7 @@ const char* role_name(Role role);
 
 struct TensorParam {
   Dtype dtype = Dtype::f32;
+  bool sized = true;  // false: `tensor: f16`, whose extent the recorded buffer has; then no dims and no strides
   std::vector<Expr> dims;
   std::vector<Expr> strides;  // in elements; empty: contiguous, row-major
   Role role = Role::in;
@@ -69,10 +71,12 @@ struct Limit {
 
 // ---- binding -------------------------------------------------------------------------------------------------------
 
-// A value read from the recorded launch: `ptr@8`, `i32@16`, `grid.x`, `block.y`, `shared`.
+// A value read from a recorded launch: `ptr@8`, `i32@16`, `grid.x`, `block.y`, `shared`; `next.ptr@0` and
+// `next2.grid.x` of the launches that `then` names.
 struct RecordedValue {
   enum class Kind { pointer, scalar, grid, block, shared };
   Kind kind = Kind::pointer;
+  uint32_t launch = 0;       // 0: the launch of the rule; 1: the first of `then`, ...
   Dtype dtype = Dtype::i32;  // of a scalar
   uint32_t offset = 0;       // into the recorded parameter block
   int axis = 0;              // of grid and block
@@ -87,26 +91,34 @@ struct BindingArg {
   std::optional<Expr> expr;  // Kind::expression; stored in as many bytes as the parameter has
 };
 
+// `legacy`: on the legacy default stream instead of the recorded launch's.
 struct ReplacementLaunch {
   std::string entry;
   Expr grid[3], block[3];
+  std::optional<std::array<Expr, 3>> cluster;
   Expr shared;
+  bool cooperative = false, programmatic = false, legacy = false;
   std::vector<BindingArg> args;
 };
 struct ReplacementMemset {
   std::string target;
   Expr value, bytes;
+  bool legacy = false;
 };
 struct ReplacementWorkspace {
   std::string name;
   Expr bytes;
   bool zeroed = false;
+  bool each_launch = false;  // the candidate's host side allocates and frees it anew at each launch
 };
-struct ReplacementSync {};
+struct ReplacementSync {
+  bool legacy = false;
+};
 using ReplacementItem = std::variant<ReplacementLaunch, ReplacementMemset, ReplacementWorkspace, ReplacementSync>;
 
 struct Replacement {
-  std::string kernel_glob;  // which recorded launches
+  std::string kernel_glob;        // which recorded launches
+  std::vector<std::string> then;  // a fusion: globs of the launches that directly follow on the stream and go with it
   std::map<std::string, RecordedValue> let;
   std::optional<std::vector<ReplacementItem>> with;  // nullopt: same ABI and grid; empty: the launch goes away
   std::string where;
@@ -121,8 +133,9 @@ struct ReferenceKernel {
   std::string entry;
 };
 
-// Parameters and launch come together; without them a workload must bring the launches. Without `shapes` everything is
-// written in numbers and there is one shape without names.
+// With `launch` the contract says how its kernel is launched, in `shapes` (without those everything is written in
+// numbers and there is one shape without names): has_shapes. Without it a workload must bring the launches, and
+// `params` may still give dtypes and roles.
 //
 // Constraints and shapes: a shape written out that lies outside a constraint is a problem in the file. Of a product,
 // the combinations outside are left out, since that is why one writes a product and a constraint; a product of which
@@ -133,6 +146,7 @@ struct Contract {
   std::filesystem::path path;
   std::string kernel;  // entry to judge in the candidate, unless the binding names another
   std::vector<Param> params;
+  bool has_shapes = false;  // launch and shapes hold something
   LaunchShape launch;
   std::vector<Environment> shapes;  // products expanded, in file order
   std::vector<Expr> constraints;
@@ -155,6 +169,10 @@ struct Contract {
 // is fine.
 Contract read_contract(const std::filesystem::path& path, bool allow_policy = false);
 Contract parse_contract(const std::string& yaml, const std::filesystem::path& path, bool allow_policy = false);
+
+// The contract of `--kernel NAME` without a file: the launches of a workload whose kernel matches (`*` and `?`
+// allowed), outputs compared bit for bit, default limits. Throws Error{usage} for an empty name.
+Contract contract_for_kernel(const std::string& kernel);
 
 // The packed parameter block of the contract's own kernel has one slot a parameter: 8 bytes a tensor, the dtype's size
 // a scalar, each at its natural alignment.

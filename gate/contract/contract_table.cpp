@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "contract/grammar.h"
 #include "contract/metric_names.h"
 
 namespace kgate::contract_table {
@@ -25,6 +26,8 @@ constexpr Type map_of(std::span<const Map* const> maps) { return {Kind::map, nul
 
 constexpr const char* kRoles[] = {"in", "out", "inout", "workspace"};
 constexpr const char* kInits[] = {"any", "zeros"};
+constexpr const char* kStreams[] = {"legacy"};
+constexpr const char* kAllocations[] = {"once", "each_launch"};
 constexpr const char* kScalarDtypes[] = {"f64", "f32", "f16", "bf16", "i8",  "i16", "i32",
                                          "i64", "u8",  "u16", "u32",  "u64", "bool"};
 
@@ -44,7 +47,9 @@ constexpr Type kArgument = of(Kind::argument);
 // ---- params --------------------------------------------------------------------------------------------------------
 
 constexpr Field kTensorFields[] = {
-    {"tensor", of(Kind::tensor), true, "dtype[dim, dim]; a dimension is a name, a number or an expression"},
+    {"tensor", of(Kind::parameter_tensor), true,
+     "dtype[dim, dim]; a dimension is a name, a number or an expression. The dtype alone where a workload brings "
+     "sizes"},
     {"name", of(Kind::identifier), true, "how messages and the reference name it"},
     {"role", one_of(kRoles), true, "in, out, inout or workspace"},
     {"strides", list_of(kExpression, 0, 16), false, "in elements, one a dimension; default: contiguous"},
@@ -148,7 +153,8 @@ const Map& limit_map(const char* metric) {
 
 // ---- replace -------------------------------------------------------------------------------------------------------
 
-constexpr const char* kStreamDoc = "replacement launches run on the recorded launch's stream";
+constexpr Field kStreamField = {"stream", one_of(kStreams), false,
+                                "legacy: the legacy default stream; default: the recorded launch's stream"};
 constexpr Field kWithLaunchFields[] = {
     {"entry", of(Kind::symbol), true, "the kernel in the candidate"},
     {"grid", kThree, true, "[x, y, z], expressions over the names of `let`"},
@@ -156,35 +162,44 @@ constexpr Field kWithLaunchFields[] = {
     {"shared", kExpression, false, "bytes of dynamic shared memory; default 0"},
     {"args", list_of(kArgument, 0, 1024), true,
      "one a parameter: a name of `let`, a workspace, an integer expression or null"},
-    {"stream", of(Kind::unsupported), false, kStreamDoc},
+    {"cluster", kThree, false, "[x, y, z] blocks of a thread block cluster; default: none"},
+    {"cooperative", of(Kind::yes), false, "a cooperative launch: the kernel has grid-wide barriers"},
+    {"programmatic", of(Kind::yes), false, "may begin before its predecessor on the stream has ended"},
+    kStreamField,
 };
 constexpr Map kWithLaunch{"replacement launch", kWithLaunchFields};
 constexpr Field kWithMemsetFields[] = {
     {"memset", of(Kind::identifier), true, "a pointer of `let`, or a workspace"},
     {"value", kExpression, false, "of each byte, 0 to 255; default 0"},
     {"bytes", kExpression, true, "how many"},
-    {"stream", of(Kind::unsupported), false, kStreamDoc},
+    kStreamField,
 };
 constexpr Map kWithMemset{"memset", kWithMemsetFields};
 constexpr Field kWithWorkspaceFields[] = {
     {"workspace", of(Kind::identifier), true, "the name that args and memset use"},
     {"bytes", kExpression, true, "how many"},
     {"init", one_of(kInits), false, "any (default) or zeros, zeroed once before the first launch"},
+    {"allocate", one_of(kAllocations), false,
+     "once (default), or each_launch: the candidate's host side allocates and frees it at each launch"},
 };
 constexpr Map kWithWorkspace{"workspace", kWithWorkspaceFields};
-constexpr Field kWithSyncFields[] = {{"sync", of(Kind::yes), true, "wait for the stream"}};
+constexpr Field kWithSyncFields[] = {{"sync", of(Kind::yes), true, "the host waits for the stream"}, kStreamField};
 constexpr Map kWithSync{"sync", kWithSyncFields};
-constexpr Field kWithStreamFields[] = {{"stream", of(Kind::unsupported), false, kStreamDoc}};
-constexpr Map kWithStream{"stream", kWithStreamFields};
-constexpr const Map* kWithMaps[] = {&kWithLaunch, &kWithMemset, &kWithWorkspace, &kWithSync, &kWithStream};
+constexpr const Map* kWithMaps[] = {&kWithLaunch, &kWithMemset, &kWithWorkspace, &kWithSync};
 constexpr Type kWithItem = map_of(kWithMaps);
 
-constexpr Field kLaunchesFields[] = {{"kernel", of(Kind::text), true, "a name or a pattern with * and ?"}};
+constexpr Type kPattern = of(Kind::text);
+constexpr Type kPatterns = list_of(kPattern, 1, yaml::kMaxThen);
+constexpr Field kLaunchesFields[] = {
+    {"kernel", kPattern, true, "a name or a pattern with * and ?"},
+    {"then", either(kPattern, kPatterns), false,
+     "a fusion: the kernels of the launches that directly follow on the stream and go away with it"}};
 constexpr Map kLaunches{"choice of launches", kLaunchesFields};
 constexpr const Map* kLaunchesMaps[] = {&kLaunches};
 constexpr Field kReplacementFields[] = {
     {"launches", map_of(kLaunchesMaps), true, "which recorded launches are replaced"},
-    {"let", keyed(kRecorded), false, "names for recorded values: ptr@8, i32@16, grid.x, block.x, shared"},
+    {"let", keyed(kRecorded), false,
+     "names for recorded values: ptr@8, i32@16, grid.x, block.x, shared; next.ptr@8, next2.grid.x of what follows"},
     {"with", list_of(kWithItem, 0, 64), false, "what replaces the launch; absent: same ABI and grid; []: nothing"},
 };
 constexpr Map kReplacement{"replacement", kReplacementFields};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <tuple>
 
 #include "contract/launch_limits.h"
 #include "contract/quantity.h"
@@ -47,6 +48,18 @@ std::optional<Dtype> known_dtype(const Node& node, std::string_view name, Proble
 
 }  // namespace
 
+std::optional<TensorText> as_parameter_tensor(const Node& node, Problems& problems) {
+  auto text = as_string(node, problems, form_of(Kind::parameter_tensor).what);
+  if (!text) return std::nullopt;
+  if (text->find_first_of("[]() ,") != std::string::npos) return as_tensor(node, problems);
+  auto dtype = known_dtype(node, *text, problems);
+  if (!dtype) return std::nullopt;
+  TensorText tensor;
+  tensor.dtype = *dtype;
+  tensor.sized = false;
+  return tensor;
+}
+
 std::optional<TensorText> as_tensor(const Node& node, Problems& problems) {
   const char* what = form_of(Kind::tensor).what;
   auto text = as_string(node, problems, what);
@@ -78,31 +91,50 @@ std::optional<TensorText> as_tensor(const Node& node, Problems& problems) {
   return tensor;
 }
 
+namespace {
+
+// "next." or "nextN." before a value: which launch of `then` it is of, and how long the prefix is. Without it: 0, 0.
+std::pair<uint32_t, size_t> following(std::string_view text) {
+  if (!text.starts_with("next")) return {0, 0};
+  size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return {0, 0};
+  std::string_view digits = text.substr(4, dot - 4);
+  if (digits.empty()) return {1, dot + 1};
+  Result<int64_t> number = parse_integer(digits);
+  if (!number || *number < 2 || *number > static_cast<int64_t>(kMaxThen)) return {0, 0};
+  return {static_cast<uint32_t>(*number), dot + 1};
+}
+
+}  // namespace
+
 std::optional<RecordedValue> as_recorded_value(const Node& node, Problems& problems) {
   const char* what = form_of(Kind::recorded).what;
-  auto text = as_string(node, problems, what);
-  if (!text) return std::nullopt;
+  auto whole = as_string(node, problems, what);
+  if (!whole) return std::nullopt;
   RecordedValue value;
-  if (*text == "shared") {
+  size_t prefix = 0;
+  std::tie(value.launch, prefix) = following(*whole);
+  const std::string text = whole->substr(prefix);
+  if (text == "shared") {
     value.kind = RecordedValue::Kind::shared;
     return value;
   }
   for (int axis = 0; axis < 3; ++axis) {
     for (auto [name, kind] : {std::pair{"grid", RecordedValue::Kind::grid}, {"block", RecordedValue::Kind::block}}) {
-      if (*text != fmt::format("{}.{}", name, "xyz"[axis])) continue;
+      if (text != fmt::format("{}.{}", name, "xyz"[axis])) continue;
       value.kind = kind;
       value.axis = axis;
       return value;
     }
   }
-  size_t at = text->find('@');
+  size_t at = text.find('@');
   if (at == std::string::npos) {
-    problems.add(node, fmt::format("\"{}\" is not a recorded value", sanitize(*text, 60)),
-                 "write ptr@OFFSET, DTYPE@OFFSET, grid.x, block.x or shared");
+    problems.add(node, fmt::format("\"{}\" is not a recorded value", sanitize(*whole, 60)),
+                 "write ptr@OFFSET, DTYPE@OFFSET, grid.x, block.x or shared; next. before it for the launch after");
     return std::nullopt;
   }
-  std::string_view type = std::string_view(*text).substr(0, at);
-  Result<int64_t> offset = parse_integer(std::string_view(*text).substr(at + 1));
+  std::string_view type = std::string_view(text).substr(0, at);
+  Result<int64_t> offset = parse_integer(std::string_view(text).substr(at + 1));
   uint32_t size = 8;
   if (type != "ptr") {
     auto dtype = known_dtype(node, type, problems);
@@ -112,8 +144,8 @@ std::optional<RecordedValue> as_recorded_value(const Node& node, Problems& probl
     size = dtype_bytes(*dtype);
   }
   if (!offset || *offset < 0 || *offset > kMaxParamBytes - size) {
-    problems.add(inside(node, at + 1), node,
-                 fmt::format("the offset of \"{}\" is not within a parameter block", sanitize(*text, 60)),
+    problems.add(inside(node, prefix + at + 1), node,
+                 fmt::format("the offset of \"{}\" is not within a parameter block", sanitize(*whole, 60)),
                  fmt::format("offsets are bytes, at most {}", kMaxParamBytes));
     return std::nullopt;
   }

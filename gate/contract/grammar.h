@@ -1,5 +1,5 @@
-// The two small notations inside a contract's strings: "f16[rows, cols]" for tensors, "ptr@8" or "grid.x" for recorded
-// values.
+// The two small notations inside a contract's strings: "f16[rows, cols]" for tensors, "ptr@8", "grid.x" or "next.ptr@0"
+// for recorded values.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,16 @@ struct TensorDim {
 };
 struct TensorText {
   Dtype dtype = Dtype::f32;
+  bool sized = true;
   std::vector<TensorDim> dims;
 };
 
 // Problems point at the offending character.
 std::optional<TensorText> as_tensor(const Node& node, Problems& problems);
+std::optional<TensorText> as_parameter_tensor(const Node& node, Problems& problems);  // a dtype alone is not sized
+
+// A fusion takes at most so many launches after the first.
+constexpr size_t kMaxThen = 15;
 std::optional<RecordedValue> as_recorded_value(const Node& node, Problems& problems);
 
 }  // namespace kgate::yaml

@@ -15,7 +15,6 @@ Json of_type(const Type& type);
 Json of_map(const Map& map) {
   Json properties = Json::object(), required = Json::array();
   for (const Field& field : map.fields) {
-    if (field.type.kind == Kind::unsupported) continue;
     Json property = of_type(field.type);
     if (*field.doc) property["description"] = field.doc;
     properties[field.key] = std::move(property);
@@ -65,8 +64,7 @@ Json of_type(const Type& type) {
     }
     case Kind::map: {
       Json alternatives = Json::array();
-      for (const Map* map : type.maps)
-        if (map->fields.front().type.kind != Kind::unsupported) alternatives.push_back(of_map(*map));
+      for (const Map* map : type.maps) alternatives.push_back(of_map(*map));
       return alternatives.size() == 1 ? alternatives[0] : Json{{"oneOf", std::move(alternatives)}};
     }
     case Kind::either:

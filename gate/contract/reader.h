@@ -35,7 +35,8 @@ void read_three(const yaml::Node* node, const char* label, Expr out[3], std::vec
                 yaml::Problems& problems);
 Expr read_expression(const yaml::Node* node, yaml::Problems& problems);  // absent or wrong: 0
 
-std::vector<Param> read_params(const yaml::Node& node, std::vector<Use>& uses, yaml::Problems& problems);
+// `launched`: the contract has a `launch`. Without one a workload brings sizes and values, and none may be given here.
+std::vector<Param> read_params(const yaml::Node& node, bool launched, std::vector<Use>& uses, yaml::Problems& problems);
 Shapes read_shapes(const yaml::Node& node, yaml::Problems& problems);
 void check_names(const std::vector<Use>& uses, const Shapes& shapes, yaml::Problems& problems);
 void apply_constraints(const std::vector<Use>& constraints, Shapes& shapes, yaml::Problems& problems);

@@ -26,23 +26,43 @@ class ReplacementReader {
     View fields(node_, table::kReplacement);
     replacement_.where = problems_.where(node_.position);
     if (const Node* launches = fields.find("launches"); launches && launches->kind == Node::Kind::map)
-      replacement_.kernel_glob = text_of(View(*launches, table::kLaunches).find("kernel")).value_or("");
+      read_launches(View(*launches, table::kLaunches));
     if (const Node* let = fields.find("let"))
-      for (const auto& [key, value] : let->entries) {
-        auto recorded = yaml::as_recorded_value(value, problems_);
-        if (recorded)
-          replacement_.let[key.text] = *recorded;
-        else
-          unread_.push_back(key.text);
-      }
-    if (const Node* with = fields.find("with"); with && with->kind == Node::Kind::sequence) {
+      for (const auto& [key, value] : let->entries) read_let(key.text, value);
+    const Node* with = fields.find("with");
+    if (with && with->kind == Node::Kind::sequence) {
       replacement_.with.emplace();
       for (const Node& item : with->items) read_item(item);
+    } else if (!with && !replacement_.then.empty()) {
+      problems_.add(node_, "several launches become one, and nothing says which", "add `with:`");
     }
     return std::move(replacement_);
   }
 
  private:
+  void read_launches(const View& launches) {
+    replacement_.kernel_glob = text_of(launches.find("kernel")).value_or("");
+    const Node* then = launches.find("then");
+    if (!then) return;
+    if (auto one = text_of(then)) replacement_.then.push_back(*one);
+    for (const Node& item : then->items) replacement_.then.push_back(text_of(&item).value_or(""));
+  }
+
+  void read_let(const std::string& name, const Node& node) {
+    auto value = yaml::as_recorded_value(node, problems_);
+    if (value && value->launch > replacement_.then.size()) {
+      problems_.add(
+          node,
+          fmt::format("`then` names {} launches, and this is of number {}", replacement_.then.size(), value->launch),
+          "name the kernel that follows in `launches: {kernel: ..., then: ...}`");
+      value.reset();
+    }
+    if (value)
+      replacement_.let[name] = *value;
+    else
+      unread_.push_back(name);
+  }
+
   void read_item(const Node& item) {
     const yaml::Map* map = item.kind == Node::Kind::map ? yaml::alternative(item, table::kWithItem) : nullptr;
     if (!map) return;
@@ -50,8 +70,10 @@ class ReplacementReader {
     if (map == &table::kWithLaunch) replacement_.with->push_back(read_launch(fields));
     if (map == &table::kWithMemset) replacement_.with->push_back(read_memset(fields));
     if (map == &table::kWithWorkspace) replacement_.with->push_back(read_workspace(fields));
-    if (map == &table::kWithSync) replacement_.with->push_back(ReplacementSync{});
+    if (map == &table::kWithSync) replacement_.with->push_back(ReplacementSync{is_legacy(fields)});
   }
+
+  static bool is_legacy(const View& fields) { return text_of(fields.find("stream")) == "legacy"; }
 
   ReplacementLaunch read_launch(const View& fields) {
     ReplacementLaunch launch;
@@ -59,8 +81,15 @@ class ReplacementReader {
     std::vector<Use> uses;
     read_three(fields.find("grid"), "grid", launch.grid, &uses, problems_);
     read_three(fields.find("block"), "block", launch.block, &uses, problems_);
+    if (const Node* cluster = fields.find("cluster")) {
+      launch.cluster.emplace();
+      read_three(cluster, "cluster", launch.cluster->data(), &uses, problems_);
+    }
     for (const Use& use : uses) check_numbers(use.expr, *use.node);
     launch.shared = number(fields.find("shared"));
+    launch.cooperative = fields.find("cooperative") != nullptr;
+    launch.programmatic = fields.find("programmatic") != nullptr;
+    launch.legacy = is_legacy(fields);
     if (const Node* args = fields.find("args"))
       for (const Node& arg : args->items) launch.args.push_back(read_arg(arg));
     return launch;
@@ -97,6 +126,7 @@ class ReplacementReader {
       unknown(*target, 0, memset.target);
     memset.value = number(fields.find("value"));
     memset.bytes = number(fields.find("bytes"));
+    memset.legacy = is_legacy(fields);
     return memset;
   }
 
@@ -109,6 +139,10 @@ class ReplacementReader {
     workspaces_.push_back(workspace.name);
     workspace.bytes = number(fields.find("bytes"));
     workspace.zeroed = text_of(fields.find("init")) == "zeros";
+    workspace.each_launch = text_of(fields.find("allocate")) == "each_launch";
+    if (workspace.zeroed && workspace.each_launch)
+      problems_.add(*name, fmt::format("'{}' is zeroed once, and allocated anew at each launch", workspace.name),
+                    "zero it at each launch with a memset item");
     return workspace;
   }
 
@@ -169,9 +203,11 @@ Binding read_binding(const Node& node, Problems& problems) {
   for (const Node& item : node.items) {
     if (item.kind != Node::Kind::map) continue;
     binding.replacements.push_back(ReplacementReader(item, problems).read());
-    const std::string& glob = binding.replacements.back().kernel_glob;
+    const Replacement& read = binding.replacements.back();
+    std::string glob = read.kernel_glob;
+    for (const std::string& next : read.then) glob += " then " + next;
     auto [first, fresh] = lines.emplace(glob, item.position.line);
-    if (!fresh && !glob.empty())
+    if (!fresh && !read.kernel_glob.empty())
       problems.add(item, fmt::format("a second replacement of \"{}\"", sanitize(glob, 60)),
                    fmt::format("the first stands on line {}", first->second));
   }

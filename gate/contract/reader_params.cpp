@@ -63,12 +63,28 @@ void read_range(const Node& node, TensorParam& tensor, Problems& problems) {
   if (tensor.low && tensor.high && *tensor.low > *tensor.high) problems.add(node, "the low end is above the high end");
 }
 
-TensorParam read_tensor(const View& fields, std::vector<Use>& uses, Problems& problems) {
+// What only a launch of the contract's own can use.
+void refuse_without_launch(const View& fields, std::initializer_list<const char*> keys, Problems& problems) {
+  for (const char* key : keys)
+    if (const Node* node = fields.find(key))
+      problems.add(*node, fmt::format("without a 'launch' the workload brings what '{}' would say", key),
+                   "remove it, or give 'launch' and 'shapes'");
+}
+
+TensorParam read_tensor(const View& fields, bool launched, std::vector<Use>& uses, Problems& problems) {
   TensorParam tensor;
   const Node& text = *fields.find("tensor");
-  auto parsed = yaml::as_tensor(text, problems);
+  auto parsed = yaml::as_parameter_tensor(text, problems);
+  if (parsed && launched && !parsed->sized)
+    problems.add(text, "the tensor has no dimensions, and the contract has a 'launch'",
+                 "write dtype[dim, dim], for example \"f16[rows, cols]\"");
+  if (parsed && !launched && parsed->sized)
+    problems.add(text, "without a 'launch' the workload brings the tensor's size",
+                 fmt::format("write {}, or give 'launch' and 'shapes'", dtype_name(parsed->dtype)));
+  if (!launched) refuse_without_launch(fields, {"strides", "range", "init"}, problems);
   if (parsed) {
     tensor.dtype = parsed->dtype;
+    tensor.sized = parsed->sized;
     for (auto& dim : parsed->dims) {
       uses.push_back({dim.expr, &text, dim.offset, "the dimension", 0, kNoLimit});
       tensor.dims.push_back(dim.expr);
@@ -83,7 +99,7 @@ TensorParam read_tensor(const View& fields, std::vector<Use>& uses, Problems& pr
         uses.push_back({*expr, &item, 0, "the stride", 0, kNoLimit});
         tensor.strides.push_back(*expr);
       }
-    if (parsed && strides->items.size() != tensor.dims.size())
+    if (parsed && launched && strides->items.size() != tensor.dims.size())
       problems.add(*strides, fmt::format("{} strides for {} dimensions", strides->items.size(), tensor.dims.size()));
   }
   if (const Node* init = fields.find("init")) {
@@ -94,13 +110,17 @@ TensorParam read_tensor(const View& fields, std::vector<Use>& uses, Problems& pr
   return tensor;
 }
 
-ScalarParam read_scalar(const View& fields, std::vector<Use>& uses, Problems& problems) {
+ScalarParam read_scalar(const View& fields, bool launched, std::vector<Use>& uses, Problems& problems) {
   ScalarParam scalar;
   auto dtype = dtype_from_name(text_of(fields.find("scalar")).value_or(""));
   if (!dtype || *dtype == Dtype::tf32 || *dtype == Dtype::e4m3 || *dtype == Dtype::e5m2)
     return scalar;  // noted by the walk
   scalar.dtype = *dtype;
   const Node* value = fields.find("value");
+  if (!launched) {
+    refuse_without_launch(fields, {"value"}, problems);
+    return scalar;
+  }
   if (is_floating(*dtype)) {
     if (!value)
       problems.add(fields.node(), "a floating scalar has no 'value'", "add value: NUMBER");
@@ -171,7 +191,7 @@ void read_three(const Node* node, const char* label, Expr out[3], std::vector<Us
   }
 }
 
-std::vector<Param> read_params(const Node& node, std::vector<Use>& uses, Problems& problems) {
+std::vector<Param> read_params(const Node& node, bool launched, std::vector<Use>& uses, Problems& problems) {
   std::vector<Param> params;
   std::map<std::string, int> lines;
   bool output = false, fine = node.kind == Node::Kind::sequence;
@@ -191,12 +211,12 @@ std::vector<Param> read_params(const Node& node, std::vector<Use>& uses, Problem
                      fmt::format("the first stands on line {}", first->second));
     }
     if (map == &table::kTensorParam) {
-      TensorParam tensor = read_tensor(fields, uses, problems);
+      TensorParam tensor = read_tensor(fields, launched, uses, problems);
       output = output || tensor.role == Role::out || tensor.role == Role::inout;
       fine = fine && text_of(fields.find("role")) == role_name(tensor.role);
       param.kind = std::move(tensor);
     } else {
-      param.kind = read_scalar(fields, uses, problems);
+      param.kind = read_scalar(fields, launched, uses, problems);
     }
     params.push_back(std::move(param));
   }

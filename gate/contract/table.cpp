@@ -29,13 +29,15 @@ constexpr Form kForms[] = {
     /* expression */ {"an integer or an expression", "integer,string"},
     /* scalar_value */ {"a number or an expression", "number,string"},
     /* tensor */ {"a tensor such as \"f16[rows, cols]\"", "string", "^[a-z0-9]+ *\\[.*\\]$"},
+    /* parameter_tensor */
+    {"a tensor such as \"f16[rows, cols]\", or a dtype", "string", "^[a-z0-9]+( *\\[.*\\])?$"},
     /* recorded */
     {"a recorded value such as ptr@8, i32@16, grid.x, block.x or shared", "string",
-     "^([a-z0-9]+@(0|[1-9][0-9]*)|(grid|block)[.][xyz]|shared)$"},
+     "^(next([2-9]|1[0-5])?[.])?([a-z0-9]+@(0|[1-9][0-9]*)|(grid|block)[.][xyz]|shared)$"},
     /* argument */ {"a name, an integer, an expression or null", "string,integer,null"},
     /* choice */ {"one of the known names", "string"},
 };
-static_assert(std::size(kForms) == static_cast<size_t>(Kind::unsupported), "one form a scalar kind, in order");
+static_assert(std::size(kForms) == static_cast<size_t>(Kind::list), "one form a scalar kind, in order");
 
 void check_integer(const Node& node, const Form& form, int64_t low, Problems& problems) {
   auto value = as_integer(node, problems, form.what);
@@ -110,6 +112,9 @@ void check_scalar(const Node& node, const Type& type, Problems& problems) {
     case Kind::tensor:
       as_tensor(node, problems);
       break;
+    case Kind::parameter_tensor:
+      as_parameter_tensor(node, problems);
+      break;
     case Kind::recorded:
       as_recorded_value(node, problems);
       break;
@@ -142,7 +147,7 @@ void check_items(const Node& node, const Type& type, Problems& problems) {
 void check_fields(const Node& node, const Map& map, Problems& problems) {
   std::vector<std::string> known;
   for (const Field& field : map.fields) {
-    if (field.type.kind != Kind::unsupported) known.emplace_back(field.key);
+    known.emplace_back(field.key);
     if (field.required && !node.find(field.key))
       problems.add(node, fmt::format("the {} has no '{}'", map.name, field.key), fmt::format("add it: {}", field.doc));
   }
@@ -150,9 +155,7 @@ void check_fields(const Node& node, const Map& map, Problems& problems) {
     const Field* found = nullptr;
     for (const Field& field : map.fields)
       if (key.text == field.key) found = &field;
-    if (found && found->type.kind == Kind::unsupported) {
-      problems.add(key, fmt::format("'{}' is not supported yet", found->key), found->doc);
-    } else if (found) {
+    if (found) {
       check(value, found->type, problems);
     } else {
       auto near = did_you_mean(key.text, known);
@@ -172,8 +175,7 @@ void check_map(const Node& node, const Type& type, Problems& problems) {
   }
   if (const Map* map = alternative(node, type)) return check_fields(node, *map, problems);
   std::vector<std::string> deciding;
-  for (const Map* map : type.maps)
-    if (map->fields.front().type.kind != Kind::unsupported) deciding.emplace_back(map->fields.front().key);
+  for (const Map* map : type.maps) deciding.emplace_back(map->fields.front().key);
   std::string hint = fmt::format("give one of: {}", fmt::join(deciding, ", "));
   for (const auto& [key, value] : node.entries)
     if (auto near = did_you_mean(key.text, deciding)) {
@@ -215,8 +217,6 @@ void check(const Node& node, const Type& type, Problems& problems) {
     case Kind::either:
       return check(node, node.kind == Node::Kind::map || node.kind == Node::Kind::sequence ? *type.other : *type.item,
                    problems);
-    case Kind::unsupported:
-      return;
     default:
       return check_scalar(node, type, problems);
   }

@@ -34,10 +34,10 @@ enum class Kind {
   expression,
   scalar_value,
   tensor,
+  parameter_tensor,  // or its dtype alone
   recorded,
   argument,
   choice,
-  unsupported,  // a key that is known and refused; not in the schema
   // collections
   list,
   map,

@@ -92,11 +92,28 @@ TEST(Binding, what_makes_no_sense_is_refused_at_its_place) {
       {"rows * 2", "eps * 2", "c.yaml:22:38: replace[0].with[2].args[4]: 'eps' is f32; expressions are integer"},
       {"null", "~", "c.yaml:22:31: replace[0].with[2].args[3]: expected an integer or an expression, found null"},
       {"{sync: true}", "{stream: legacy}",
-       "c.yaml:23:10: replace[0].with[3].stream: 'stream' is not supported yet; replacement launches run on the "
-       "recorded launch's stream"},
-      {"entry: softmax_v2,", "entry: softmax_v2, stream: legacy,",
-       "c.yaml:21:29: replace[0].with[2].stream: 'stream' is not supported yet; replacement launches run on the "
-       "recorded launch's stream"},
+       "c.yaml:23:9: replace[0].with[3]: the replacement launch lacks the key that says what it is; give one of: "
+       "entry, memset, workspace, sync"},
+      {"entry: softmax_v2,", "entry: softmax_v2, stream: own,",
+       "c.yaml:21:37: replace[0].with[2].stream: unknown value 'own'; known: legacy"},
+      {"{sync: true}", "{sync: true, stream: 7}",
+       "c.yaml:23:30: replace[0].with[3].stream: expected one of the known names; 7 is not text to "
+       "every YAML reader; write \"7\""},
+      {"init: zeros", "init: any, allocate: always",
+       "c.yaml:19:70: replace[0].with[0].allocate: unknown value 'always'; known: once, each_launch"},
+      {"init: zeros", "init: zeros, allocate: each_launch",
+       "c.yaml:19:21: replace[0].with[0].workspace: 'scratch' is zeroed once, and allocated anew at each launch; zero "
+       "it at each launch with a memset item"},
+      {"shared: \"smem + 16\"", "cluster: [2, 1]",
+       "c.yaml:21:89: replace[0].with[2].cluster: a list of 2 where 3 are needed"},
+      {"shared: \"smem + 16\"", "cooperative: false",
+       "c.yaml:21:93: replace[0].with[2].cooperative: only true makes sense here; remove the key"},
+      {"ptr@0", "next.ptr@0",
+       "c.yaml:17:16: replace[0].let.out: `then` names 0 launches, and this is of number 1; name the kernel that "
+       "follows in `launches: {kernel: ..., then: ...}`"},
+      {"ptr@0", "next1.ptr@0",
+       "c.yaml:17:16: replace[0].let.out: unknown dtype 'next1.ptr'; known: f64 f32 tf32 f16 bf16 e4m3 e5m2 i8 i16 i32 "
+       "i64 u8 u16 u32 u64 bool"},
       {"{sync: true}", "{sinc: true}", "c.yaml:23:10: replace[0].with[3].sinc: unknown key; did you mean 'sync'?"},
       {"{sync: true}", "{wait: true}",
        "c.yaml:23:9: replace[0].with[3]: the replacement launch lacks the key that says what it is; give one of: "
@@ -110,7 +127,7 @@ TEST(Binding, what_makes_no_sense_is_refused_at_its_place) {
       {"i32@16", "int@16", "c.yaml:17:39: replace[0].let.cols: unknown dtype 'int'; did you mean 'i8'?"},
       {"grid.x", "grid.w",
        "c.yaml:17:66: replace[0].let.rows: \"grid.w\" is not a recorded value; write ptr@OFFSET, DTYPE@OFFSET, grid.x, "
-       "block.x or shared"},
+       "block.x or shared; next. before it for the launch after"},
       {"memset: scratch", "memset: cols", "c.yaml:20:18: replace[0].with[1].memset: 'cols' is no pointer"},
       {"memset: scratch", "memset: scrach",
        "c.yaml:20:18: replace[0].with[1].memset: unknown name 'scrach'; did you mean 'scratch'?"},
@@ -126,6 +143,42 @@ TEST(Binding, what_makes_no_sense_is_refused_at_its_place) {
     else
       EXPECT_NE(found.find("the name 'out' is taken"), std::string::npos) << found;
   }
+}
+
+TEST(Binding, streams_clusters_and_allocations_are_read) {
+  std::string text = with_replace("init: zeros", "allocate: each_launch");
+  text = with("{sync: true}", "{sync: true, stream: legacy}", text);
+  text = with("shared: \"smem + 16\",",
+              "cluster: [\"rows / 5\", 1, 1], cooperative: true, programmatic: true, stream: legacy,", text);
+  Replacement read = parse_contract(text, "c.yaml").binding.replacements.at(0);
+  EXPECT_TRUE(std::get<ReplacementWorkspace>(read.with->at(0)).each_launch);
+  EXPECT_FALSE(std::get<ReplacementMemset>(read.with->at(1)).legacy);
+  EXPECT_TRUE(std::get<ReplacementSync>(read.with->at(3)).legacy);
+  const ReplacementLaunch& launch = launch_of(read);
+  EXPECT_TRUE(launch.legacy && launch.cooperative && launch.programmatic);
+  ASSERT_TRUE(launch.cluster);
+  EXPECT_EQ(launch.cluster->at(0).text(), "rows / 5");
+}
+
+TEST(Binding, a_fusion_names_what_follows_and_reads_its_values) {
+  std::string text = with("{kernel: \"softmax_rows*\"}", "{kernel: \"softmax_rows*\", then: [\"scale*\", bias]}",
+                          with_replace("ptr@0", "next.ptr@0"));
+  Replacement read = parse_contract(with("eps: f32@20", "eps: next2.f32@20", text), "c.yaml").binding.replacements[0];
+  EXPECT_EQ(read.then, (std::vector<std::string>{"scale*", "bias"}));
+  EXPECT_EQ(read.let.at("out").launch, 1u);
+  EXPECT_EQ(read.let.at("eps").launch, 2u);
+  EXPECT_EQ(read.let.at("eps").offset, 20u);
+  EXPECT_EQ(read.let.at("x").launch, 0u);
+  const std::string one = "replace:\n  - launches: {kernel: a, then: b}\n    with: []\n";
+  EXPECT_EQ(parse_contract(with("replace: []\n", one), "c.yaml").binding.replacements[0].then,
+            std::vector<std::string>{"b"});
+}
+
+TEST(Binding, a_fusion_says_what_runs_instead) {
+  EXPECT_EQ(problems(with("replace: []\n", "replace:\n  - launches: {kernel: a, then: b}\n")),
+            "c.yaml:16:5: replace[0]: several launches become one, and nothing says which; add `with:`");
+  EXPECT_EQ(problems(with("replace: []\n", "replace:\n  - launches: {kernel: a, then: []}\n    with: []\n")),
+            "c.yaml:16:33: replace[0].launches.then: a list of 0; between 1 and 15 are allowed");
 }
 
 TEST(Binding, two_replacements_of_one_pattern_are_refused) {

@@ -96,8 +96,64 @@ TEST(Contract, only_a_workload_may_stand_in_for_params_and_launch) {
   EXPECT_EQ(*contract.workload, "/a/w.kgw");
   EXPECT_TRUE(contract.has_limits);
   EXPECT_TRUE(contract.limits.empty());
-  EXPECT_EQ(problems("kgate: 1\nkernel: k\n"),
-            "c.yaml:1:1: the contract has neither 'params' and 'launch' nor a 'workload' that brings them; add them");
+  EXPECT_FALSE(contract.has_shapes);
+  EXPECT_TRUE(parse_contract(kSample, "c.yaml").has_shapes);
+  EXPECT_EQ(problems("kgate: 1\nkernel: k\n"), "");  // the workload may be named on the command line
+}
+
+TEST(Contract, without_a_launch_parameters_give_dtypes_and_roles) {
+  const std::string text =
+      "kgate: 1\nkernel: k\nparams:\n  - {name: o, tensor: bf16, role: inout}\n  - {name: eps, scalar: f32}\n"
+      "  - {name: n, scalar: i32}\n";
+  Contract contract = parse_contract(text, "c.yaml");
+  const auto& tensor = std::get<TensorParam>(contract.params.at(0).kind);
+  EXPECT_FALSE(contract.has_shapes);
+  EXPECT_FALSE(tensor.sized);
+  EXPECT_EQ(tensor.dtype, Dtype::bf16);
+  EXPECT_EQ(tensor.role, Role::inout);
+  EXPECT_TRUE(contract.shapes.empty());
+  EXPECT_EQ(problems(with("bf16", "\"bf16[64]\"", text)),
+            "c.yaml:4:23: params[0].tensor: without a 'launch' the workload brings the tensor's size; write bf16, or "
+            "give 'launch' and 'shapes'");
+  EXPECT_EQ(problems(with("scalar: i32", "scalar: i32, value: 7", text)),
+            "c.yaml:6:35: params[2].value: without a 'launch' the workload brings what 'value' would say; remove it, "
+            "or give 'launch' and 'shapes'");
+  EXPECT_EQ(problems(with("role: inout", "role: inout, range: [0, 1]", text)),
+            "c.yaml:4:49: params[0].range: without a 'launch' the workload brings what 'range' would say; remove it, "
+            "or give 'launch' and 'shapes'");
+  EXPECT_EQ(problems(with("bf16", "bf15", text)),
+            "c.yaml:4:23: params[0].tensor: unknown dtype 'bf15'; did you mean 'bf16'?");
+  EXPECT_EQ(problems(with("params:", "reference: {baseline: true}\nparams:", text)),
+            "c.yaml:3:12: reference: the contract has 'reference' but no 'launch'; give 'params' and 'launch'; without "
+            "them numbers are compared on the workload's own launches");
+  EXPECT_EQ(problems("kgate: 1\nkernel: k\nlaunch: {grid: [1, 1, 1], block: [1, 1, 1]}\n"),
+            "c.yaml:1:1: the contract has 'launch' but no 'params'; they belong together");
+}
+
+TEST(Contract, a_tensor_of_a_launch_has_dimensions) {
+  EXPECT_EQ(problems(with("\"f16[rows, cols]\"", "f16")),
+            "c.yaml:4:26: params[0].tensor: the tensor has no dimensions, and the contract has a 'launch'; write "
+            "dtype[dim, dim], for example \"f16[rows, cols]\"");
+}
+
+TEST(Contract, a_kernel_alone_makes_a_contract) {
+  Contract contract = contract_for_kernel("softmax_rows");
+  EXPECT_EQ(contract.kernel, "softmax_rows");
+  EXPECT_EQ(contract.baseline_entry, "softmax_rows");
+  EXPECT_TRUE(contract.params.empty() && contract.binding.replacements.empty() && contract.tolerance.empty());
+  EXPECT_FALSE(contract.has_shapes || contract.has_limits);
+  Contract pattern = contract_for_kernel("*softmax*");
+  EXPECT_TRUE(pattern.kernel.empty());
+  ASSERT_EQ(pattern.binding.replacements.size(), 1u);
+  EXPECT_EQ(pattern.binding.replacements[0].kernel_glob, "*softmax*");
+  EXPECT_FALSE(pattern.binding.replacements[0].with);
+  EXPECT_NE(pattern.sha256, contract.sha256);
+  try {
+    contract_for_kernel("");
+    FAIL() << "a contract of nothing";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Exit::usage);
+  }
 }
 
 TEST(Contract, combinations_outside_the_constraints_are_left_out_of_a_product) {

@@ -43,7 +43,8 @@ TEST(ContractRefuses, keys_that_are_missing_or_unknown) {
        "c.yaml:6:5: params[2]: the tensor parameter lacks the key that says what it is; give one of: tensor, scalar"},
       {"shared: 0", "shraed: 0", "c.yaml:7:52: launch.shraed: unknown key in the launch; did you mean 'shared'?"},
       {"launch: {grid: [\"rows\", 1, 1], block: [128, 1, 1], shared: 0}\n", "",
-       "c.yaml:1:1: the contract has 'params' but no 'launch'; they belong together"},
+       "c.yaml:8:3: shapes: the contract has 'shapes' but no 'launch'; give 'params' and 'launch'; without them "
+       "numbers are compared on the workload's own launches"},
       {"kernel: softmax_rows", "kernel: soft max",
        "c.yaml:2:9: kernel: \"soft max\" is not the name of a kernel entry"},
   });

@@ -60,8 +60,12 @@ TEST(JsonSchema, has_every_row_of_the_table_and_no_other) {
   EXPECT_EQ(schema["properties"]["tolerance"]["properties"].size(), dtype_names().size());
 }
 
-TEST(JsonSchema, keys_that_are_not_supported_are_not_offered) {
-  EXPECT_EQ(contract_json_schema().find("\"stream\""), std::string::npos);
+TEST(JsonSchema, items_of_a_replacement_offer_their_keys) {
+  Json items = Json::parse(contract_json_schema())["properties"]["replace"]["items"]["properties"]["with"]["items"];
+  ASSERT_EQ(items["oneOf"].size(), 4u);
+  for (size_t item : {0, 1, 3})
+    EXPECT_EQ(items["oneOf"][item]["properties"]["stream"]["enum"], (Json{"legacy"})) << item;
+  EXPECT_EQ(items["oneOf"][2]["properties"]["allocate"]["enum"], (Json{"once", "each_launch"}));
 }
 
 TEST(JsonSchema, bounds_have_the_unit_of_their_metric) {
