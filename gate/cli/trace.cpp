@@ -3,16 +3,13 @@
 // Exit codes: 0 traced, and the application ended with 0; 5 whatever else happened, which is said (a CI step must fail,
 // and 1 would read as a regression); 130 interrupted. The trace is written in each case in which there is something.
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
 #include <set>
 
+#include "cli/application.h"
 #include "cli/trace_files.h"
 #include "cli/trace_run.h"
 #include "cli/verbs.h"
@@ -30,14 +27,6 @@ struct Options {
   std::vector<std::string> argv;
   std::string out = "trace.db", require_tier, cuda_library, workload;
 };
-
-std::filesystem::path injector() {
-  auto path = (std::filesystem::path(self_directory()) / "../lib/libkgate_inject.so").lexically_normal();
-  if (::access(path.c_str(), R_OK) != 0)
-    throw Error(Exit::environment, "the library that traces from inside is not there", path.string(),
-                "reinstall kgate as a whole");
-  return path;
-}
 
 // T0 if probes watched every process that has records; otherwise T2, and why.
 std::pair<std::string, std::string> tier_of(const ApplicationRun& run,
@@ -124,17 +113,6 @@ void note_device(const std::set<std::string>& drivers, RunInfo& info) {
   info.facts["driver_version"] = std::to_string(device->properties.driver_version);
 }
 
-// Before the application runs, which may take hours.
-void check_writable(const std::filesystem::path& out) {
-  std::error_code ignored;
-  std::string partial = out.string() + ".partial";
-  Fd file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-  std::string why = std::filesystem::is_directory(out, ignored) ? "is a directory" : !file ? std::strerror(errno) : "";
-  if (file) ::unlink(partial.c_str());
-  if (!why.empty())
-    throw Error(Exit::environment, "cannot write the trace: " + why, out.string(), "choose another place with --out");
-}
-
 Exit trace(const Options& options, const std::string& command) {
   if (!options.workload.empty())
     throw Error(Exit::usage, "tracing a workload alone is not part of this version", options.workload,
@@ -145,9 +123,9 @@ Exit trace(const Options& options, const std::string& command) {
     if (ProbeSupport support = probe_support(); !support.ok)
       throw Error(Exit::environment, "tier T0 is required, but eBPF cannot be used: " + support.detail, {},
                   support.hint);
-  check_writable(options.out);
+  check_writable(options.out, "the trace");  // before the application runs, which may take hours
   TempDir folder("kgate-trace");
-  ApplicationRun run = run_application({options.argv, folder.path(), injector(), options.cuda_library});
+  ApplicationRun run = run_application({options.argv, folder.path(), injection_library(), options.cuda_library});
   auto files = find_process_files(folder.path());
   bool recorded = false;
   for (const auto& [stem, process] : files) recorded |= !process.records.empty();

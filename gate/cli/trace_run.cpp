@@ -3,19 +3,12 @@
 // Probes are attached when a process says hello from inside cuInit, which is before anything can be launched: then the
 // driver is loaded, so that nobody has to guess which one the dynamic loader will take, and every process of the
 // application gets its own probes, not only the first.
-//
-// The application stays in kgate's process group, since it may read from the terminal. An interrupt that is typed there
-// reaches both; one that is sent to kgate alone is passed on.
 #include "cli/trace_run.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,12 +17,11 @@
 #include <cstring>
 #include <fstream>
 
+#include "cli/application.h"
 #include "support/fd.h"
 #include "support/log.h"
 #include "support/text.h"
 #include "trace/inject_wire.h"
-
-extern char** environ;
 
 namespace kgate::cli {
 
@@ -105,97 +97,6 @@ Fd listen_in(const std::filesystem::path& folder) {
   return socket;
 }
 
-// What the application finds in its environment; whatever was there before stays, but for what kgate must own.
-std::vector<std::string> environment(const ApplicationRequest& request) {
-  std::vector<std::pair<std::string, std::string>> ours = {{kInjection, request.injector.string()},
-                                                           {inject::kTraceDir, request.folder.string()}};
-  if (!request.cuda_library.empty()) {
-    const char* before = std::getenv("LD_LIBRARY_PATH");
-    std::string path = (request.folder / "driver").string();
-    ours.emplace_back("LD_LIBRARY_PATH", before != nullptr && *before != '\0' ? path + ":" + before : path);
-  }
-  std::vector<std::string> all;
-  for (char** at = environ; *at != nullptr; ++at) {
-    std::string entry = *at;
-    bool replaced = false;
-    for (const auto& [name, value] : ours) replaced |= entry.starts_with(name + "=");
-    if (!replaced) all.push_back(std::move(entry));
-  }
-  for (const auto& [name, value] : ours) all.push_back(name + "=" + value);
-  return all;
-}
-
-void place_driver(const ApplicationRequest& request) {
-  std::error_code error;
-  std::filesystem::path real = std::filesystem::canonical(request.cuda_library, error);
-  if (error) throw Error(Exit::usage, "no such library: " + error.message(), request.cuda_library);
-  std::filesystem::create_directory(request.folder / "driver", error);
-  if (!error) std::filesystem::create_symlink(real, request.folder / "driver" / "libcuda.so.1", error);
-  if (error) throw Error(Exit::environment, "cannot place a driver library: " + error.message(), request.folder);
-}
-
-// SIGINT, SIGTERM and SIGHUP as data, from the construction to the end.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&set_);
-    for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set_, signal);
-    pthread_sigmask(SIG_BLOCK, &set_, &before_);
-    fd_ = Fd(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!fd_) cannot("read signals");
-  }
-  ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  int fd() const { return fd_.get(); }
-  const sigset_t& before() const { return before_; }
-
-  // True: one came. Those that a process sent are passed on; those of a terminal have reached the application already.
-  bool pass_on(pid_t application) {
-    signalfd_siginfo info{};
-    bool came = false;
-    while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-      came = true;
-      if (info.ssi_code <= 0) ::kill(application, static_cast<int>(info.ssi_signo));
-    }
-    return came;
-  }
-
- private:
-  sigset_t set_, before_;
-  Fd fd_;
-};
-
-// Between fork and exec only what is safe in a process that may have had threads.
-[[noreturn]] void become(char* const* argv, char* const* variables, const sigset_t& mask, int report) {
-  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-  ::execvpe(argv[0], argv, variables);
-  int error = errno;
-  (void)!::write(report, &error, sizeof error);
-  _exit(127);
-}
-
-pid_t start(const ApplicationRequest& request, const Signals& signals) {
-  std::vector<std::string> argv = request.argv, variables = environment(request);
-  std::vector<char*> arguments, settings;
-  for (std::string& text : argv) arguments.push_back(text.data());
-  for (std::string& text : variables) settings.push_back(text.data());
-  arguments.push_back(nullptr);
-  settings.push_back(nullptr);
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) cannot("make a pipe");
-  Fd reading(ends[0]), writing(ends[1]);
-  pid_t child = ::fork();
-  if (child < 0) cannot("fork");
-  if (child == 0) become(arguments.data(), settings.data(), signals.before(), writing.get());
-  writing.reset();
-  int error = 0;
-  if (::read(reading.get(), &error, sizeof error) == static_cast<ssize_t>(sizeof error)) {
-    ::waitpid(child, nullptr, 0);
-    throw Error(Exit::usage, std::string("cannot run it: ") + std::strerror(error), sanitize(request.argv[0], 200),
-                "give the program and its arguments after '--'");
-  }
-  return child;
-}
-
 // A process that is being watched.
 struct Watched {
   ApplicationProcess seen;
@@ -258,38 +159,28 @@ void welcome(const Fd& listener, std::vector<Watched>& all) {
 }  // namespace
 
 ApplicationRun run_application(const ApplicationRequest& request) {
-  const char* injected = std::getenv(kInjection);
-  if (injected != nullptr && *injected != '\0' && request.injector != injected)
-    throw Error(Exit::usage, std::string("is set already: ") + sanitize(injected, 200), kInjection,
-                "another tool traces here: unset it, or trace without that tool");
-  if (!request.cuda_library.empty()) place_driver(request);
+  refuse_other_tools(request.injector);
   Fd listener = listen_in(request.folder);
-  Signals signals;
   ApplicationRun run;
   run.begin = monotonic_ns();
-  pid_t application = start(request, signals);
-  run.process = static_cast<uint32_t>(application);
-  Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, application, 0)));
-  if (!ended) {
-    int error = errno;
-    ::kill(application, SIGKILL);
-    ::waitpid(application, nullptr, 0);
-    cannot("watch the application", error);
-  }
+  Application application({request.argv,
+                           {{kInjection, request.injector.string()}, {inject::kTraceDir, request.folder.string()}},
+                           request.cuda_library,
+                           request.folder});
+  run.process = static_cast<uint32_t>(application.process());
   std::vector<Watched> watched;
   for (bool over = false; !over;) {
-    pollfd sources[] = {{ended.get(), POLLIN, 0}, {listener.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+    pollfd sources[] = {
+        {application.ended(), POLLIN, 0}, {listener.get(), POLLIN, 0}, {application.signalled(), POLLIN, 0}};
     if (::poll(sources, 3, 200) < 0 && errno != EINTR) cannot("wait for the application");
     if (sources[1].revents != 0) welcome(listener, watched);
-    if (sources[2].revents != 0) run.interrupted |= signals.pass_on(application);
+    if (sources[2].revents != 0) application.pass_signals_on();
     for (Watched& one : watched) one.collect();
     over = sources[0].revents != 0;
   }
   run.end = monotonic_ns();
-  int status = 0;
-  ::waitpid(application, &status, 0);
-  run.status.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-  run.status.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  run.status = application.wait();
+  run.interrupted = application.interrupted();
   for (Watched& one : watched) run.processes.push_back(one.finish());
   return run;
 }
