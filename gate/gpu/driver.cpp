@@ -100,22 +100,36 @@ void Driver::synchronize_event(CUevent event) {
 
 void Driver::synchronize_context() { state_->check(state_->calls.cuCtxSynchronize(), "cuCtxSynchronize"); }
 
+unsigned launch_attributes(const Launch& launch, CUlaunchAttribute* out) {
+  unsigned count = 0;
+  auto add = [&](CUlaunchAttributeID id) -> CUlaunchAttributeValue& {
+    out[count] = {id, {}, {}};
+    return out[count++].value;
+  };
+  if (launch.cluster.x != 0)
+    add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+  if (launch.cooperative) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
+  if (launch.programmatic)
+    add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION).programmaticStreamSerializationAllowed = 1;
+  return count;
+}
+
 void Driver::launch(const Launch& l, std::span<const std::byte> params) {
   size_t size = params.size();
   void* extra[] = {kLaunchParamBufferPointer, const_cast<std::byte*>(params.data()), kLaunchParamBufferSize, &size,
                    kLaunchParamEnd};
   void** packed = size != 0 ? extra : nullptr;
-  if (l.cluster.x == 0) [[likely]] {
+  if (l.cluster.x == 0 && !l.cooperative && !l.programmatic) [[likely]] {
     state_->check(state_->calls.cuLaunchKernel(l.function, l.grid.x, l.grid.y, l.grid.z, l.block.x, l.block.y,
                                                l.block.z, l.shared, l.stream, nullptr, packed),
                   "cuLaunchKernel");
     return;
   }
   if (state_->calls.cuLaunchKernelEx == nullptr) state_->fail(CUDA_ERROR_NOT_SUPPORTED, "cuLaunchKernelEx");
-  CUlaunchAttribute cluster{CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, {}, {}};
-  cluster.value.clusterDim = {l.cluster.x, l.cluster.y, l.cluster.z};
-  CUlaunchConfig config{l.grid.x,  l.grid.y,  l.grid.z, l.block.x, l.block.y,
-                        l.block.z, l.shared, l.stream,  &cluster,  1};
+  CUlaunchAttribute attributes[kMaxLaunchAttributes];
+  unsigned count = launch_attributes(l, attributes);
+  CUlaunchConfig config{l.grid.x,  l.grid.y, l.grid.z, l.block.x,  l.block.y,
+                        l.block.z, l.shared, l.stream, attributes, count};
   state_->check(state_->calls.cuLaunchKernelEx(&config, l.function, nullptr, packed), "cuLaunchKernelEx");
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gpu/cuda_abi.h"
+#include "gpu/cupti_abi.h"
 #include "support/dim3.h"
 #include "support/error.h"
 
@@ -57,7 +58,25 @@ struct Launch {
   Dim3 grid, block;
   Dim3 cluster{0, 0, 0};     // 0: no cluster attribute
   uint32_t shared = 0;       // dynamic bytes; the opt-in attribute is set by Function::prepare
+  bool cooperative = false;
+  bool programmatic = false; // programmatic dependent launch
   CUstream stream = nullptr;
+};
+
+// `rows` rows of `bytes`; the pitches count from row to row and say nothing of a single row.
+struct Rectangle {
+  uint64_t bytes = 0, rows = 1;
+  uint64_t to_pitch = 0, from_pitch = 0;
+  CUdeviceptr to = 0, from = 0;                        // device side
+  void* to_host = nullptr;                             // instead of `to`
+  const void* from_host = nullptr;                     // instead of `from`
+};
+
+// `rows` rows of `count` elements of `unit` bytes (1, 2 or 4).
+struct Fill {
+  CUdeviceptr to = 0;
+  uint32_t value = 0, unit = 1;
+  uint64_t count = 0, rows = 1, pitch = 0;
 };
 
 // One loaded driver library with one primary context on one device. One object a process.
@@ -83,10 +102,21 @@ class Driver {
   // driver grants another address, when `address` is no multiple of the granule, and on the virtual GPU.
   std::optional<CUdeviceptr> allocate_at(CUdeviceptr address, size_t bytes);
   void free(CUdeviceptr p);
+  // A range of addresses without memory, at exactly `address`; false when the driver grants another.
+  bool reserve_at(CUdeviceptr address, size_t bytes);
+  // Memory behind whole granules of reserved addresses. It stays until the process ends.
+  void map(CUdeviceptr address, size_t bytes);
+  CUdeviceptr allocate_async(size_t bytes, CUstream stream);  // throws GpuError "not supported" where there is no pool
+  void free_async(CUdeviceptr p, CUstream stream);
+  void* allocate_host(size_t bytes);                     // page-locked
   void upload(CUdeviceptr to, const void* from, size_t bytes);           // synchronous
   void download(void* to, CUdeviceptr from, size_t bytes);               // synchronous
   void copy_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
   void fill(CUdeviceptr to, uint8_t value, size_t bytes, CUstream stream);  // cuMemsetD8Async
+  void fill(const Fill& fill, CUstream stream);
+  void upload_async(CUdeviceptr to, const void* from, size_t bytes, CUstream stream);
+  void download_async(void* to, CUdeviceptr from, size_t bytes, CUstream stream);
+  void copy(const Rectangle& rectangle, std::optional<CUstream> stream);  // no stream: the call that waits
 
   // PTX text or a cubin image. GpuError.detail holds the JIT log.
   CUmodule load_module(std::span<const std::byte> image);
@@ -99,6 +129,8 @@ class Driver {
   std::optional<std::vector<std::pair<size_t, size_t>>> parameters(CUfunction function);
 
   CUstream create_stream();                     // non-blocking
+  CUstream create_stream(bool non_blocking, int priority);
+  void host_function(CUstream stream);          // one that does nothing
   void destroy_stream(CUstream stream);
   CUevent create_event();                       // timing disabled
   void record_event(CUevent event, CUstream stream);
@@ -110,6 +142,8 @@ class Driver {
   // Hot path: one cuLaunchKernel (cuLaunchKernelEx when a cluster is asked for) with the packed parameter block passed
   // by CU_LAUNCH_PARAM_BUFFER_POINTER. Throws GpuError.
   void launch(const Launch& launch, std::span<const std::byte> params);
+
+  void launch(CUgraphExec graph, CUstream stream);  // made by gpu/graph.h
 
   // Virtual GPU only: exact counts of the last launch of this process (launches run when they are issued there);
   // nullopt on a real one and before the first launch. `launches` counts all of this process, so that a caller can see
@@ -133,8 +167,10 @@ class Driver {
   };
   std::optional<VirtualFault> last_fault();
 
- private:
   struct State;
+  State& state() { return *state_; }            // for the other files of gate/gpu
+
+ private:
   explicit Driver(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -50,6 +50,32 @@ std::optional<CUdeviceptr> Driver::allocate_at(CUdeviceptr address, size_t bytes
   return address;
 }
 
+bool Driver::reserve_at(CUdeviceptr address, size_t bytes) {
+  const DriverCalls& cu = state_->calls;
+  if (cu.cuMemAddressReserve == nullptr || cu.cuMemAddressFree == nullptr) return false;
+  CUdeviceptr granted = 0;
+  if (cu.cuMemAddressReserve(&granted, bytes, 0, address, 0) != CUDA_SUCCESS) return false;
+  if (granted != address) cu.cuMemAddressFree(granted, bytes);
+  return granted == address;
+}
+
+void Driver::map(CUdeviceptr address, size_t bytes) {
+  State& s = *state_;
+  const DriverCalls& cu = s.calls;
+  if (cu.cuMemCreate == nullptr || cu.cuMemMap == nullptr || cu.cuMemSetAccess == nullptr || cu.cuMemRelease == nullptr)
+    s.fail(CUDA_ERROR_NOT_SUPPORTED, "cuMemMap");
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, s.device};
+  CUmemGenericAllocationHandle handle = 0;
+  s.check(cu.cuMemCreate(&handle, bytes, &prop, 0), "cuMemCreate");
+  CUresult code = cu.cuMemMap(address, bytes, 0, handle, 0);
+  cu.cuMemRelease(handle);  // the mapping keeps the memory
+  s.check(code, "cuMemMap");
+  CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  s.check(cu.cuMemSetAccess(address, bytes, &access, 1), "cuMemSetAccess");
+}
+
 void Driver::free(CUdeviceptr p) {
   State& s = *state_;
   std::unique_lock lock(s.mapped_mutex);

@@ -13,7 +13,7 @@ namespace kgate::gpu {
 
 struct Driver::State {
   Library library;
-  DriverCalls calls;  // a copy of library.calls: one indirection less on the hot path
+  DriverCalls calls;                              // a copy of library.calls: one indirection less on the hot path
   kgate_vgpu_last_fault_fn read_fault = nullptr;  // both null on a real GPU
   kgate_vgpu_last_counters_fn read_counters = nullptr;
   bool is_virtual = false;
@@ -24,11 +24,16 @@ struct Driver::State {
   std::map<CUdeviceptr, size_t> mapped;  // allocate_at: what free() must unmap
 
   void check(CUresult code, const char* call) const {
-    if (code != CUDA_SUCCESS) [[unlikely]] fail(code, call);
+    if (code != CUDA_SUCCESS) [[unlikely]]
+      fail(code, call);
   }
   // Throws GpuError; an empty `detail` is filled with the virtual GPU's fault when that is what the code came from.
   [[noreturn]] void fail(CUresult code, const char* call, std::string detail = {}) const;
   std::optional<VirtualFault> last_fault() const;
 };
+
+// The attributes of a launch beyond grid, block and shared memory; returns how many there are.
+constexpr unsigned kMaxLaunchAttributes = 3;
+unsigned launch_attributes(const Launch& launch, CUlaunchAttribute* out);
 
 }  // namespace kgate::gpu

@@ -60,7 +60,23 @@ void on_complete(CUcontext context, uint32_t stream, uint8_t* buffer, size_t, si
   if (!forked()) active_buffers.load(std::memory_order_acquire)->complete(context, stream, buffer, valid);
 }
 
-void on_callback(void*, int, uint32_t, const void*) {}
+// An executable graph has nodes of its own, cloned from the graph's; kernels carry the clone's id.
+struct ClonedNodes {
+  CuptiLibrary cupti;
+  std::mutex mutex;
+  std::unordered_map<CUgraphNode, uint64_t> id;  // by the graph's node
+};
+
+void on_callback(void* user, int domain, uint32_t id, const void* data) {
+  if (user == nullptr || domain != CUPTI_CB_DOMAIN_RESOURCE || id != CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) return;
+  auto& cloned = *static_cast<ClonedNodes*>(user);
+  const auto* graph =
+      static_cast<const CUpti_GraphData*>(static_cast<const CUpti_ResourceData*>(data)->resourceDescriptor);
+  uint64_t node = 0;
+  if (cloned.cupti.cuptiGetGraphNodeId(graph->node, &node) != CUPTI_SUCCESS) return;
+  std::lock_guard lock(cloned.mutex);
+  cloned.id[graph->originalNode] = node;
+}
 
 // Another tool in this process or attached to it (nsys, ncu, compute-sanitizer) would take our records or we its. A
 // worker only asks whether there is one; a listener stays.
@@ -154,6 +170,7 @@ struct CuptiCollector::State {
   CuptiBuffers* buffers = nullptr;
   CollectorHealth health;
   std::optional<Bracket> begin;
+  ClonedNodes* cloned = nullptr;
   std::unordered_map<std::string, uint32_t, TextHash, std::equal_to<>> names;
   RecordWriter::Stage stage{2 * CuptiBuffers::kBytes};  // a wire record is no longer than CUPTI's
   struct Hidden {
@@ -325,18 +342,27 @@ Result<std::unique_ptr<CuptiCollector>> CuptiCollector::start(const std::string&
                                                               const ResourceListener* listener) {
   auto cupti = trace::load_cupti(library);
   if (!cupti) return cupti.failure();
+  ClonedNodes* cloned = nullptr;
+  ResourceListener nodes{on_callback, nullptr, {CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED}};
+  bool application = listener != nullptr;
+  if (listener == nullptr && collect.graph_nodes) {
+    if (cupti->cuptiGetGraphNodeId == nullptr) return Failure{"this CUPTI does not name graph nodes", cupti->path, {}};
+    nodes.user = cloned = new ClonedNodes{*cupti, {}, {}};  // never freed: callbacks may come until the end
+    listener = &nodes;
+  }
   if (started.load())
     return Failure{"this process has had a CUPTI session already", library,
                    "Use a fresh worker: records of a second session are wrong."};
   if (auto problem = subscribe(*cupti, listener)) return *problem;
   started = true;
-  auto* buffers = listener ? new CuptiBuffers(256, 256 << 10, false) : new CuptiBuffers;
+  auto* buffers = application ? new CuptiBuffers(256, 256 << 10, false) : new CuptiBuffers;
   if (!buffers->mapped()) return Failure{"no memory for CUPTI's buffers", library, {}};
   owner = getpid();
   active_buffers = buffers;
   auto state = std::make_unique<State>();
   state->cupti = *cupti;
   state->buffers = buffers;
+  state->cloned = cloned;
   state->health.library = cupti->path;
   state->health.cupti_version = cupti->version;
   if (auto problem = set_up(*cupti, collect)) return *problem;
@@ -373,6 +399,13 @@ std::optional<uint32_t> CuptiCollector::graph_id(gpu::CUgraphExec graph) const {
   if (state_->cupti.cuptiGetGraphExecId == nullptr || state_->cupti.cuptiGetGraphExecId(graph, &id) != CUPTI_SUCCESS)
     return {};
   return id;
+}
+
+uint64_t CuptiCollector::node_id(CUgraphNode node) const {
+  if (state_->cloned == nullptr) return 0;
+  std::lock_guard lock(state_->cloned->mutex);
+  auto found = state_->cloned->id.find(node);
+  return found == state_->cloned->id.end() ? 0 : found->second;
 }
 
 CollectorHealth CuptiCollector::finish(RecordWriter& writer) {

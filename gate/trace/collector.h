@@ -34,6 +34,7 @@ struct CollectorHealth {
 struct Collect {
   bool kernels = true, driver = true, sync = true, memory = true, overhead = true;
   bool runtime = false;  // what a worker never calls
+  bool graph_nodes = false;
 };
 
 // Who is told of contexts, modules and graphs while they come and go (CUPTI_CBID_RESOURCE_*), in the thread that makes
@@ -48,6 +49,7 @@ class CuptiCollector {
  public:
   // `library`: path of libcupti, or of libkgate_vgpu.so. Call before cuInit. Throws nothing: no CUPTI is a Failure with
   // a hint.
+  // With `collect.graph_nodes` node_id() knows the nodes of executable graphs.
   static Result<std::unique_ptr<CuptiCollector>> start(const std::string& library, const Collect& collect = {});
   // In an application: of many threads, whose calls nobody foresees.
   static Result<std::unique_ptr<CuptiCollector>> start(const std::string& library, const ResourceListener& listener);
@@ -64,6 +66,8 @@ class CuptiCollector {
   // calls' records are drained.
   void hide(uint32_t thread, uint64_t begin, uint64_t end);
   std::optional<uint32_t> graph_id(gpu::CUgraphExec graph) const;  // KernelRecord.graph
+  // KernelRecord.graph_node of the kernels that `node` becomes in the executable graph made of it last; 0: not known.
+  uint64_t node_id(gpu::CUgraphNode node) const;
 
  private:
   struct State;

@@ -26,6 +26,7 @@
   X(cuptiUnsubscribe, (gpu::CUpti_SubscriberHandle))                                                                 \
   X(cuptiEnableCallback, (uint32_t, gpu::CUpti_SubscriberHandle, int, uint32_t))                                     \
   X(cuptiGetGraphExecId, (gpu::CUgraphExec, uint32_t*))                                                              \
+  X(cuptiGetGraphNodeId, (gpu::CUgraphNode, uint64_t*))                                                              \
   X(cuptiActivityEnableAllSyncRecords, (uint8_t))
 
 namespace kgate::trace {
