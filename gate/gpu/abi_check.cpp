@@ -37,6 +37,13 @@ KGATE_CUPTI_DRIVER_CBIDS(SAME_CBID)
   static_assert(int{value} == int{::CUPTI_RUNTIME_TRACE_CBID_##name}, "cbid of " #name);
 KGATE_CUPTI_RUNTIME_CBIDS(SAME_RUNTIME_CBID)
 
+static_assert(ours::kMemHostAllocPortable == CU_MEMHOSTALLOC_PORTABLE);
+static_assert(ours::kMemHostAllocDeviceMap == CU_MEMHOSTALLOC_DEVICEMAP);
+static_assert(ours::kMemHostAllocWriteCombined == CU_MEMHOSTALLOC_WRITECOMBINED);
+static_assert(ours::kMemHostRegisterPortable == CU_MEMHOSTREGISTER_PORTABLE);
+static_assert(ours::kMemHostRegisterDeviceMap == CU_MEMHOSTREGISTER_DEVICEMAP);
+static_assert(ours::kMemHostRegisterIoMemory == CU_MEMHOSTREGISTER_IOMEMORY);
+static_assert(ours::kMemHostRegisterReadOnly == CU_MEMHOSTREGISTER_READ_ONLY);
 static_assert(ours::kCuptiNotApplicable == CUPTI_SYNCHRONIZATION_INVALID_VALUE);
 static_assert(ours::kCuptiTimestampUnknown == CUPTI_TIMESTAMP_UNKNOWN);
 static_assert(ours::kCuptiCorrelationUnknown == CUPTI_CORRELATION_ID_UNKNOWN);
@@ -193,6 +200,24 @@ SAME_SIZE(CUDA_MEMSET_NODE_PARAMS)
 SAME_OFFSET(CUDA_MEMSET_NODE_PARAMS, pitch)
 SAME_OFFSET(CUDA_MEMSET_NODE_PARAMS, elementSize)
 SAME_OFFSET(CUDA_MEMSET_NODE_PARAMS, height)
+
+SAME_SIZE(CUmemPoolProps)
+SAME_OFFSET(CUmemPoolProps, location)
+SAME_OFFSET(CUmemPoolProps, maxSize)
+SAME_OFFSET(CUmemPoolProps, usage)
+
+SAME_SIZE(CUDA_MEM_ALLOC_NODE_PARAMS)
+SAME_OFFSET(CUDA_MEM_ALLOC_NODE_PARAMS, accessDescs)
+SAME_OFFSET(CUDA_MEM_ALLOC_NODE_PARAMS, bytesize)
+SAME_OFFSET(CUDA_MEM_ALLOC_NODE_PARAMS, dptr)
+
+SAME_SIZE(CUDA_GRAPH_INSTANTIATE_PARAMS)
+SAME_OFFSET(CUDA_GRAPH_INSTANTIATE_PARAMS, hErrNode_out)
+SAME_OFFSET(CUDA_GRAPH_INSTANTIATE_PARAMS, result_out)
+
+SAME_SIZE(CUgraphEdgeData)
+SAME_OFFSET(CUgraphEdgeData, to_port)
+SAME_OFFSET(CUgraphEdgeData, type)
 
 SAME_SIZE(CUDA_HOST_NODE_PARAMS)
 SAME_OFFSET(CUDA_HOST_NODE_PARAMS, userData)

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "gpu/cuda_abi.h"
+#include "gpu/cupti_driver_cbids.h"
 
 // clang-format off
 #define KGATE_CUPTI_RESULTS(X) \
@@ -74,32 +75,25 @@
   X(CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, 458752) X(CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT, 524288) \
   X(CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR, 0) X(CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE, 1) \
   X(CUPTI_CHANNEL_TYPE_COMPUTE, 1) X(CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY, 2) X(CUPTI_ACTIVITY_OBJECT_PROCESS, 1) \
-  X(CUPTI_ACTIVITY_OBJECT_THREAD, 2) X(CUPTI_CB_DOMAIN_RESOURCE, 3) X(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, 1) \
-  X(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, 2) X(CUPTI_CBID_RESOURCE_MODULE_LOADED, 6) \
-  X(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, 13) X(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, 20) X(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, 18) X(CUPTI_CBID_RESOURCE_SIZE, 24)
+  X(CUPTI_ACTIVITY_OBJECT_THREAD, 2) X(CUPTI_CB_DOMAIN_DRIVER_API, 1) X(CUPTI_CB_DOMAIN_RUNTIME_API, 2) \
+  X(CUPTI_CB_DOMAIN_RESOURCE, 3) X(CUPTI_API_ENTER, 0) X(CUPTI_API_EXIT, 1) X(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, 1) \
+  X(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, 2) X(CUPTI_CBID_RESOURCE_STREAM_CREATED, 3) \
+  X(CUPTI_CBID_RESOURCE_MODULE_LOADED, 6) X(CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, 7) \
+  X(CUPTI_CBID_RESOURCE_GRAPH_CREATED, 9) X(CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING, 10) \
+  X(CUPTI_CBID_RESOURCE_GRAPH_CLONED, 11) X(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, 13) \
+  X(CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING, 14) X(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING, 17) \
+  X(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, 18) X(CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING, 19) \
+  X(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, 20) X(CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED, 22) \
+  X(CUPTI_CBID_RESOURCE_GRAPH_NODE_SET_PARAMS, 23) X(CUPTI_CBID_RESOURCE_SIZE, 24)
 
 // What a node of a CUDA graph is.
 #define KGATE_CU_GRAPH_NODE_TYPES(X) \
   X(CU_GRAPH_NODE_TYPE_KERNEL, 0) X(CU_GRAPH_NODE_TYPE_MEMCPY, 1) X(CU_GRAPH_NODE_TYPE_MEMSET, 2) \
-  X(CU_GRAPH_NODE_TYPE_GRAPH, 4) X(CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)
+  X(CU_GRAPH_NODE_TYPE_HOST, 3) X(CU_GRAPH_NODE_TYPE_GRAPH, 4) X(CU_GRAPH_NODE_TYPE_EMPTY, 5) \
+  X(CU_GRAPH_NODE_TYPE_WAIT_EVENT, 6) X(CU_GRAPH_NODE_TYPE_EVENT_RECORD, 7) X(CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL, 8) \
+  X(CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT, 9) X(CU_GRAPH_NODE_TYPE_MEM_ALLOC, 10) X(CU_GRAPH_NODE_TYPE_MEM_FREE, 11) \
+  X(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, 12) X(CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)
 
-// Callback ids of driver calls as DRIVER activity records carry them: X(exported name, id).
-#define KGATE_CUPTI_DRIVER_CBIDS(X) \
-  X(cuCtxSynchronize, 17) X(cuModuleLoadData, 19) X(cuModuleLoadDataEx, 20) X(cuModuleUnload, 22) \
-  X(cuMemFreeHost, 38) X(cuEventCreate, 118) X(cuEventRecord, 119) X(cuEventQuery, 120) X(cuEventSynchronize, 121) \
-  X(cuStreamCreate, 124) X(cuStreamQuery, 125) X(cuStreamSynchronize, 126) X(cuMemsetD8Async, 216) \
-  X(cuMemsetD32Async, 220) X(cuMemGetInfo_v2, 242) X(cuMemAlloc_v2, 243) X(cuMemFree_v2, 245) X(cuMemsetD8_v2, 249) \
-  X(cuMemsetD32_v2, 251) X(cuMemcpyHtoD_v2, 276) X(cuMemcpyHtoDAsync_v2, 277) X(cuMemcpyDtoH_v2, 278) \
-  X(cuMemcpyDtoHAsync_v2, 279) X(cuMemcpyDtoD_v2, 280) X(cuMemcpyDtoDAsync_v2, 281) X(cuMemAllocHost_v2, 294) \
-  X(cuStreamWaitEvent, 295) X(cuMemcpy, 305) X(cuMemcpyAsync, 306) X(cuLaunchKernel, 307) X(cuEventDestroy_v2, 325) \
-  X(cuStreamDestroy_v2, 326) X(cuMemcpyHtoD_v2_ptds, 397) X(cuMemcpyDtoH_v2_ptds, 398) X(cuMemcpyDtoD_v2_ptds, 399) \
-  X(cuMemcpy_ptds, 408) X(cuMemsetD8_v2_ptds, 411) X(cuMemsetD32_v2_ptds, 413) X(cuMemcpyAsync_ptsz, 418) \
-  X(cuMemcpyHtoDAsync_v2_ptsz, 421) X(cuMemcpyDtoHAsync_v2_ptsz, 422) X(cuMemcpyDtoDAsync_v2_ptsz, 423) \
-  X(cuMemsetD8Async_ptsz, 428) X(cuMemsetD32Async_ptsz, 430) X(cuStreamWaitEvent_ptsz, 436) \
-  X(cuStreamQuery_ptsz, 439) X(cuStreamSynchronize_ptsz, 440) X(cuEventRecord_ptsz, 441) \
-  X(cuLaunchKernel_ptsz, 442) X(cuLaunchCooperativeKernel, 477) X(cuLaunchCooperativeKernel_ptsz, 478) \
-  X(cuGraphLaunch, 514) X(cuGraphLaunch_ptsz, 515) X(cuLaunchHostFunc, 527) X(cuLaunchHostFunc_ptsz, 528) \
-  X(cuLaunchKernelEx, 652) X(cuLaunchKernelEx_ptsz, 653) X(cuCtxSynchronize_v2, 800)
 // clang-format on
 
 namespace kgate::gpu {
@@ -111,21 +105,6 @@ enum CUpti_ActivityAttribute : int { KGATE_CUPTI_ATTRIBUTES(KGATE_ENUMERATOR) };
 enum : uint32_t { KGATE_CUPTI_VALUES(KGATE_ENUMERATOR) };
 enum CUgraphNodeType : int { KGATE_CU_GRAPH_NODE_TYPES(KGATE_ENUMERATOR) };
 #undef KGATE_ENUMERATOR
-#define KGATE_ENUMERATOR(name, value) CUPTI_DRIVER_TRACE_CBID_##name = value,
-enum CUpti_DriverCbid : uint32_t { CUPTI_DRIVER_TRACE_CBID_INVALID = 0, KGATE_CUPTI_DRIVER_CBIDS(KGATE_ENUMERATOR) };
-#undef KGATE_ENUMERATOR
-
-// The exported name of a driver callback id ("cuLaunchKernel_ptsz"); nullptr for one that is not in the table.
-constexpr const char* driver_cbid_name(uint32_t cbid) {
-  switch (cbid) {
-#define KGATE_NAME(name, value) \
-  case value: return #name;
-    KGATE_CUPTI_DRIVER_CBIDS(KGATE_NAME)
-#undef KGATE_NAME
-  }
-  return nullptr;
-}
-
 inline constexpr uint32_t kCuptiVersion = 130001;             // these layouts: CUDA 13.0 update 1
 inline constexpr uint64_t kCuptiTimestampUnknown = 0;         // start == end == 0: no time was collected
 inline constexpr uint32_t kCuptiCorrelationUnknown = 0;

@@ -25,6 +25,34 @@ struct CUDA_MEMSET_NODE_PARAMS {
   size_t width, height;  // elements of a row, rows
 };
 
+struct CUmemPoolProps {
+  unsigned allocType, handleTypes;
+  CUmemLocation location;
+  void* win32SecurityAttributes;
+  size_t maxSize;
+  unsigned short usage;
+  unsigned char reserved[54];
+};
+
+// cuGraphAddMemAllocNode.
+struct CUDA_MEM_ALLOC_NODE_PARAMS {
+  CUmemPoolProps poolProps;
+  const CUmemAccessDesc* accessDescs;
+  size_t accessDescCount, bytesize;
+  CUdeviceptr dptr;  // out
+};
+
+struct CUDA_GRAPH_INSTANTIATE_PARAMS {
+  uint64_t flags;
+  CUstream hUploadStream;
+  CUgraphNode hErrNode_out;
+  unsigned result_out;  // CUDA_GRAPH_INSTANTIATE_*
+};
+
+struct CUgraphEdgeData {
+  unsigned char from_port, to_port, type, reserved[5];
+};
+
 struct CUDA_HOST_NODE_PARAMS {
   void (*fn)(void* user);
   void* userData;
