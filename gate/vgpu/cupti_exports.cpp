@@ -88,6 +88,10 @@ KGATE_EXPORT CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle
   return cupti::enable_callback(on != 0, subscriber, domain, cbid);
 }
 
+KGATE_EXPORT CUptiResult cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle subscriber, int domain) {
+  return cupti::enable_domain(on != 0, subscriber, domain);
+}
+
 KGATE_EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
                                                         CUpti_BuffersCallbackCompleteFunc complete) {
   if (request == nullptr || complete == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;

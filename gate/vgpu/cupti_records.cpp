@@ -120,18 +120,24 @@ void write(const Record& record) {
       record.value);
 }
 
-ApiCall::ApiCall(uint32_t cbid)
-    : cbid_(cbid),
+ApiCall::ApiCall(const Api& api)
+    : api_(api),
       correlation_(last_correlation.fetch_add(1, std::memory_order_relaxed) + 1),
-      recorded_(cbid != 0 && enabled(CUPTI_ACTIVITY_KIND_DRIVER)) {
+      recorded_(api.cbid != 0 && enabled(CUPTI_ACTIVITY_KIND_DRIVER)) {
+  if (driver_callbacks.load(std::memory_order_relaxed) && api.cbid != 0)
+    told_ = driver_call(api_, correlation_, nullptr, &subscribers_word_);
   if (recorded_) start_ = now();
 }
 
 void ApiCall::finish(CUresult result) {
-  if (!recorded_) return;
+  if (recorded_) record(result);
+  if (told_) driver_call(api_, correlation_, &result, &subscribers_word_);
+}
+
+void ApiCall::record(CUresult result) {
   CUpti_ActivityAPI api{};
   api.kind = CUPTI_ACTIVITY_KIND_DRIVER;
-  api.cbid = cbid_;
+  api.cbid = api_.cbid;
   api.start = start_;
   api.end = now();
   api.processId = static_cast<uint32_t>(getpid());

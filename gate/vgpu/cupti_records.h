@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "gpu/cupti_abi.h"
+#include "vgpu/cupti_callbacks.h"
 #include "vgpu/cupti_inject.h"
 
 namespace kgate::vgpu::cupti {
@@ -32,18 +33,22 @@ uint32_t thread_id();
 
 void write(const Record& record);  // call it without locks: it may run the client's callbacks
 
-// One driver call: takes the correlation id at entry, writes the DRIVER record at the end.
+// One driver call: takes the correlation id and tells the subscriber at entry, tells it again and writes the DRIVER
+// record at the end. A callback's own time lies outside the record.
 class ApiCall {
  public:
-  explicit ApiCall(uint32_t cbid);
+  explicit ApiCall(const Api& api);
   uint32_t correlation() const { return correlation_; }
   void finish(CUresult result);
 
  private:
-  uint32_t cbid_;
+  void record(CUresult result);
+
+  const Api& api_;
   uint32_t correlation_;
-  bool recorded_;
+  bool recorded_, told_ = false;
   uint64_t start_ = 0;
+  uint64_t subscribers_word_ = 0;
 };
 
 // The session, as the cupti* exports drive it.

@@ -13,6 +13,11 @@
 #include "vgpu/cupti_records.h"
 #include "vgpu/driver_state.h"
 
+// A call as CUPTI shows it: its exported name and its parameters in order; or its name alone.
+#define KGATE_API(name, ...) cupti::ApiOf<CUPTI_DRIVER_TRACE_CBID_##name>({__VA_ARGS__})
+#define KGATE_API_ID(name) \
+  cupti::Api { CUPTI_DRIVER_TRACE_CBID_##name, nullptr, nullptr }
+
 #define KGATE_EXPORT extern "C" __attribute__((visibility("default"), noinline))
 
 namespace kgate::vgpu {
@@ -48,10 +53,19 @@ CUresult global_call(Body&& body) noexcept {
   });
 }
 
-// A call in the current context; body(Call&) runs under the lock. `cbid` 0: not in CUPTI's driver table here.
+// Any call with its callbacks and its record; body() runs without a lock.
 template <typename Body>
-CUresult context_call(uint32_t cbid, Body&& body) noexcept {
-  cupti::ApiCall api(cbid);
+CUresult traced(const cupti::Api& api, Body&& body) noexcept {
+  cupti::ApiCall call(api);
+  CUresult result = guarded(body);
+  call.finish(result);
+  return result;
+}
+
+// A call in the current context; body(Call&) runs under the lock.
+template <typename Body>
+CUresult context_call(const cupti::Api& traced, Body&& body) noexcept {
+  cupti::ApiCall api(traced);
   CUresult result = guarded([&] {
     State& s = state();
     std::unique_lock lock(s.mutex);

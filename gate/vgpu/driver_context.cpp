@@ -59,42 +59,48 @@ CUresult with_context(CUcontext handle, const void* out, auto&& body) noexcept {
 }  // namespace
 
 KGATE_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  CUcontext announce = nullptr;
-  CUresult result = global_call([&](State& s) {
-    if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    if (s.primary == nullptr) {
-      if ((s.primary = s.create_context(s.primary_flags)) == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      announce = s.primary;
-    }
-    ++s.primary_references;
-    *context = s.primary;
-    return CUDA_SUCCESS;
+  return traced(KGATE_API(cuDevicePrimaryCtxRetain, context, device), [&] {
+    CUcontext announce = nullptr;
+    CUresult result = global_call([&](State& s) {
+      if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+      if (s.primary == nullptr) {
+        if ((s.primary = s.create_context(s.primary_flags)) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        announce = s.primary;
+      }
+      ++s.primary_references;
+      *context = s.primary;
+      return CUDA_SUCCESS;
+    });
+    return announced(result, announce);
   });
-  return announced(result, announce);
 }
 
 KGATE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  if (CUcontext last = ending_primary(false)) announce_end(last);
-  return global_call([&](State& s) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    if (s.primary_references == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (--s.primary_references == 0) {
-      s.destroy_context(s.primary);
-      s.primary = nullptr;
-    }
-    return CUDA_SUCCESS;
+  return traced(KGATE_API(cuDevicePrimaryCtxRelease_v2, device), [&] {
+    if (CUcontext last = ending_primary(false)) announce_end(last);
+    return global_call([&](State& s) {
+      if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+      if (s.primary_references == 0) return CUDA_ERROR_INVALID_CONTEXT;
+      if (--s.primary_references == 0) {
+        s.destroy_context(s.primary);
+        s.primary = nullptr;
+      }
+      return CUDA_SUCCESS;
+    });
   });
 }
 
 KGATE_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  if (CUcontext last = ending_primary(true)) announce_end(last);
-  return global_call([&](State& s) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    if (s.primary != nullptr) s.destroy_context(s.primary);
-    s.primary = nullptr;
-    s.primary_references = 0;
-    return CUDA_SUCCESS;
+  return traced(KGATE_API(cuDevicePrimaryCtxReset_v2, device), [&] {
+    if (CUcontext last = ending_primary(true)) announce_end(last);
+    return global_call([&](State& s) {
+      if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+      if (s.primary != nullptr) s.destroy_context(s.primary);
+      s.primary = nullptr;
+      s.primary_references = 0;
+      return CUDA_SUCCESS;
+    });
   });
 }
 
@@ -118,21 +124,26 @@ KGATE_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flag
 }
 
 KGATE_EXPORT CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
-  return make_context(context, flags, device);
+  return traced(KGATE_API(cuCtxCreate_v2, context, flags, device),
+                [&] { return make_context(context, flags, device); });
 }
 
 KGATE_EXPORT CUresult cuCtxCreate_v4(CUcontext* context, void* params, unsigned flags, CUdevice device) {
-  if (params != nullptr) return CUDA_ERROR_NOT_SUPPORTED;  // execution affinity, graphics interoperation
-  return make_context(context, flags, device);
+  return traced(KGATE_API(cuCtxCreate_v4, context, params, flags, device), [&] {
+    if (params != nullptr) return CUDA_ERROR_NOT_SUPPORTED;  // execution affinity, graphics interoperation
+    return make_context(context, flags, device);
+  });
 }
 
 KGATE_EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
-  if (context != nullptr && context != ending_primary(true)) announce_end(context);
-  return global_call([&](State& s) {
-    if (s.contexts.find(context) == nullptr || context == s.primary) return CUDA_ERROR_INVALID_CONTEXT;
-    s.destroy_context(context);
-    if (current_handle() == context) context_stack().pop_back();
-    return CUDA_SUCCESS;
+  return traced(KGATE_API(cuCtxDestroy_v2, context), [&] {
+    if (context != nullptr && context != ending_primary(true)) announce_end(context);
+    return global_call([&](State& s) {
+      if (s.contexts.find(context) == nullptr || context == s.primary) return CUDA_ERROR_INVALID_CONTEXT;
+      s.destroy_context(context);
+      if (current_handle() == context) context_stack().pop_back();
+      return CUDA_SUCCESS;
+    });
   });
 }
 
@@ -201,7 +212,7 @@ KGATE_EXPORT CUresult cuCtxGetApiVersion(CUcontext handle, unsigned* version) {
 }
 
 KGATE_EXPORT CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
-  return context_call(0, [&](Call&) {
+  return context_call({}, [&](Call&) {
     if (least != nullptr) *least = 0;
     if (greatest != nullptr) *greatest = 0;
     return CUDA_SUCCESS;

@@ -2,79 +2,80 @@
 // X2(name that is asked for, exported name, exported name of the twin that takes the thread's own default stream).
 #pragma once
 
-#define KGATE_EXPORTS(X, X2)                                                                    \
-  X(cuInit, cuInit)                                                                             \
-  X(cuDriverGetVersion, cuDriverGetVersion)                                                     \
-  X(cuGetErrorName, cuGetErrorName)                                                             \
-  X(cuGetErrorString, cuGetErrorString)                                                         \
-  X(cuGetProcAddress, cuGetProcAddress_v2)                                                      \
-  X(cuDeviceGet, cuDeviceGet)                                                                   \
-  X(cuDeviceGetCount, cuDeviceGetCount)                                                         \
-  X(cuDeviceGetName, cuDeviceGetName)                                                           \
-  X(cuDeviceGetUuid, cuDeviceGetUuid_v2)                                                        \
-  X(cuDeviceTotalMem, cuDeviceTotalMem_v2)                                                      \
-  X(cuDeviceGetAttribute, cuDeviceGetAttribute)                                                 \
-  X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain)                                         \
-  X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)                                    \
-  X(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2)                                        \
-  X(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2)                                  \
-  X(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState)                                     \
-  X(cuCtxCreate, cuCtxCreate_v4)                                                                \
-  X(cuCtxDestroy, cuCtxDestroy_v2)                                                              \
-  X(cuCtxSetCurrent, cuCtxSetCurrent)                                                           \
-  X(cuCtxGetCurrent, cuCtxGetCurrent)                                                           \
-  X(cuCtxPushCurrent, cuCtxPushCurrent_v2)                                                      \
-  X(cuCtxPopCurrent, cuCtxPopCurrent_v2)                                                        \
-  X(cuCtxGetDevice, cuCtxGetDevice)                                                             \
-  X(cuCtxGetFlags, cuCtxGetFlags)                                                               \
-  X(cuCtxGetId, cuCtxGetId)                                                                     \
-  X(cuCtxGetApiVersion, cuCtxGetApiVersion)                                                     \
-  X(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange)                                   \
-  X(cuCtxSynchronize, cuCtxSynchronize)                                                         \
-  X(cuModuleLoadData, cuModuleLoadData)                                                         \
-  X(cuModuleLoadDataEx, cuModuleLoadDataEx)                                                     \
-  X(cuModuleUnload, cuModuleUnload)                                                             \
-  X(cuModuleGetFunction, cuModuleGetFunction)                                                   \
-  X(cuModuleGetFunctionCount, cuModuleGetFunctionCount)                                         \
-  X(cuModuleEnumerateFunctions, cuModuleEnumerateFunctions)                                     \
-  X(cuModuleGetGlobal, cuModuleGetGlobal_v2)                                                    \
-  X(cuFuncGetAttribute, cuFuncGetAttribute)                                                     \
-  X(cuFuncSetAttribute, cuFuncSetAttribute)                                                     \
-  X(cuFuncGetName, cuFuncGetName)                                                               \
-  X(cuFuncGetParamInfo, cuFuncGetParamInfo)                                                     \
-  X(cuMemGetInfo, cuMemGetInfo_v2)                                                              \
-  X(cuMemAlloc, cuMemAlloc_v2)                                                                  \
-  X(cuMemFree, cuMemFree_v2)                                                                    \
-  X(cuMemGetAddressRange, cuMemGetAddressRange_v2)                                              \
-  X(cuMemAllocHost, cuMemAllocHost_v2)                                                          \
-  X(cuMemHostAlloc, cuMemHostAlloc)                                                             \
-  X(cuMemFreeHost, cuMemFreeHost)                                                               \
-  X2(cuMemcpyHtoD, cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds)                                       \
-  X2(cuMemcpyDtoH, cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds)                                       \
-  X2(cuMemcpyDtoD, cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds)                                       \
-  X2(cuMemcpy, cuMemcpy, cuMemcpy_ptds)                                                         \
-  X2(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz)                        \
-  X2(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz)                        \
-  X2(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz)                        \
-  X2(cuMemcpyAsync, cuMemcpyAsync, cuMemcpyAsync_ptsz)                                          \
-  X(cuMemsetD8, cuMemsetD8_v2)                                                                  \
-  X(cuMemsetD16, cuMemsetD16_v2)                                                                \
-  X(cuMemsetD32, cuMemsetD32_v2)                                                                \
-  X2(cuMemsetD8Async, cuMemsetD8Async, cuMemsetD8Async_ptsz)                                    \
-  X2(cuMemsetD32Async, cuMemsetD32Async, cuMemsetD32Async_ptsz)                                 \
-  X(cuStreamCreate, cuStreamCreate)                                                             \
-  X(cuStreamCreateWithPriority, cuStreamCreateWithPriority)                                     \
-  X(cuStreamDestroy, cuStreamDestroy_v2)                                                        \
-  X2(cuStreamSynchronize, cuStreamSynchronize, cuStreamSynchronize_ptsz)                        \
-  X2(cuStreamQuery, cuStreamQuery, cuStreamQuery_ptsz)                                          \
-  X2(cuStreamWaitEvent, cuStreamWaitEvent, cuStreamWaitEvent_ptsz)                              \
-  X2(cuLaunchHostFunc, cuLaunchHostFunc, cuLaunchHostFunc_ptsz)                                 \
-  X(cuEventCreate, cuEventCreate)                                                               \
-  X(cuEventDestroy, cuEventDestroy_v2)                                                          \
-  X2(cuEventRecord, cuEventRecord, cuEventRecord_ptsz)                                          \
-  X(cuEventQuery, cuEventQuery)                                                                 \
-  X(cuEventSynchronize, cuEventSynchronize)                                                     \
-  X(cuEventElapsedTime, cuEventElapsedTime_v2)                                                  \
-  X2(cuLaunchKernel, cuLaunchKernel, cuLaunchKernel_ptsz)                                       \
-  X2(cuLaunchKernelEx, cuLaunchKernelEx, cuLaunchKernelEx_ptsz)                                 \
+#define KGATE_EXPORTS(X, X2)                                             \
+  X(cuInit, cuInit)                                                      \
+  X(cuDriverGetVersion, cuDriverGetVersion)                              \
+  X(cuGetErrorName, cuGetErrorName)                                      \
+  X(cuGetErrorString, cuGetErrorString)                                  \
+  X(cuGetProcAddress, cuGetProcAddress_v2)                               \
+  X(cuDeviceGet, cuDeviceGet)                                            \
+  X(cuDeviceGetCount, cuDeviceGetCount)                                  \
+  X(cuDeviceGetName, cuDeviceGetName)                                    \
+  X(cuDeviceGetUuid, cuDeviceGetUuid_v2)                                 \
+  X(cuDeviceTotalMem, cuDeviceTotalMem_v2)                               \
+  X(cuDeviceGetAttribute, cuDeviceGetAttribute)                          \
+  X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain)                  \
+  X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)             \
+  X(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2)                 \
+  X(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2)           \
+  X(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState)              \
+  X(cuCtxCreate, cuCtxCreate_v4)                                         \
+  X(cuCtxDestroy, cuCtxDestroy_v2)                                       \
+  X(cuCtxSetCurrent, cuCtxSetCurrent)                                    \
+  X(cuCtxGetCurrent, cuCtxGetCurrent)                                    \
+  X(cuCtxPushCurrent, cuCtxPushCurrent_v2)                               \
+  X(cuCtxPopCurrent, cuCtxPopCurrent_v2)                                 \
+  X(cuCtxGetDevice, cuCtxGetDevice)                                      \
+  X(cuCtxGetFlags, cuCtxGetFlags)                                        \
+  X(cuCtxGetId, cuCtxGetId)                                              \
+  X(cuCtxGetApiVersion, cuCtxGetApiVersion)                              \
+  X(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange)            \
+  X(cuCtxSynchronize, cuCtxSynchronize)                                  \
+  X(cuModuleLoadData, cuModuleLoadData)                                  \
+  X(cuModuleLoadDataEx, cuModuleLoadDataEx)                              \
+  X(cuModuleUnload, cuModuleUnload)                                      \
+  X(cuModuleGetFunction, cuModuleGetFunction)                            \
+  X(cuModuleGetFunctionCount, cuModuleGetFunctionCount)                  \
+  X(cuModuleEnumerateFunctions, cuModuleEnumerateFunctions)              \
+  X(cuModuleGetGlobal, cuModuleGetGlobal_v2)                             \
+  X(cuFuncGetAttribute, cuFuncGetAttribute)                              \
+  X(cuFuncSetAttribute, cuFuncSetAttribute)                              \
+  X(cuFuncGetName, cuFuncGetName)                                        \
+  X(cuFuncGetParamInfo, cuFuncGetParamInfo)                              \
+  X(cuMemGetInfo, cuMemGetInfo_v2)                                       \
+  X(cuMemAlloc, cuMemAlloc_v2)                                           \
+  X(cuMemFree, cuMemFree_v2)                                             \
+  X(cuMemGetAddressRange, cuMemGetAddressRange_v2)                       \
+  X(cuMemAllocHost, cuMemAllocHost_v2)                                   \
+  X(cuMemHostAlloc, cuMemHostAlloc)                                      \
+  X(cuMemFreeHost, cuMemFreeHost)                                        \
+  X2(cuMemcpyHtoD, cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds)                \
+  X2(cuMemcpyDtoH, cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds)                \
+  X2(cuMemcpyDtoD, cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds)                \
+  X2(cuMemcpy, cuMemcpy, cuMemcpy_ptds)                                  \
+  X2(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz) \
+  X2(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz) \
+  X2(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz) \
+  X2(cuMemcpyAsync, cuMemcpyAsync, cuMemcpyAsync_ptsz)                   \
+  X2(cuMemsetD8, cuMemsetD8_v2, cuMemsetD8_v2_ptds)                      \
+  X2(cuMemsetD16, cuMemsetD16_v2, cuMemsetD16_v2_ptds)                   \
+  X2(cuMemsetD32, cuMemsetD32_v2, cuMemsetD32_v2_ptds)                   \
+  X2(cuMemsetD8Async, cuMemsetD8Async, cuMemsetD8Async_ptsz)             \
+  X2(cuMemsetD16Async, cuMemsetD16Async, cuMemsetD16Async_ptsz)          \
+  X2(cuMemsetD32Async, cuMemsetD32Async, cuMemsetD32Async_ptsz)          \
+  X(cuStreamCreate, cuStreamCreate)                                      \
+  X(cuStreamCreateWithPriority, cuStreamCreateWithPriority)              \
+  X(cuStreamDestroy, cuStreamDestroy_v2)                                 \
+  X2(cuStreamSynchronize, cuStreamSynchronize, cuStreamSynchronize_ptsz) \
+  X2(cuStreamQuery, cuStreamQuery, cuStreamQuery_ptsz)                   \
+  X2(cuStreamWaitEvent, cuStreamWaitEvent, cuStreamWaitEvent_ptsz)       \
+  X2(cuLaunchHostFunc, cuLaunchHostFunc, cuLaunchHostFunc_ptsz)          \
+  X(cuEventCreate, cuEventCreate)                                        \
+  X(cuEventDestroy, cuEventDestroy_v2)                                   \
+  X2(cuEventRecord, cuEventRecord, cuEventRecord_ptsz)                   \
+  X(cuEventQuery, cuEventQuery)                                          \
+  X(cuEventSynchronize, cuEventSynchronize)                              \
+  X(cuEventElapsedTime, cuEventElapsedTime_v2)                           \
+  X2(cuLaunchKernel, cuLaunchKernel, cuLaunchKernel_ptsz)                \
+  X2(cuLaunchKernelEx, cuLaunchKernelEx, cuLaunchKernelEx_ptsz)          \
   X2(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz)

@@ -90,15 +90,22 @@ void record_kernel(Call& call, const LoadedFunction& f, const LaunchArgs& a, uin
   r.correlationId = call.correlation;
   r.gridId = static_cast<int64_t>(call.state.counters.launches);
   r.name = f.name;
-  r.launchType = a.cooperative ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE
-                               : CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR;
+  r.launchType =
+      a.cooperative ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE : CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR;
   call.record.value = r;
 }
 
 void keep_counters(State& s, const Counters& c) {
-  s.counters = {s.counters.launches + 1,  c.warp_instructions,   c.thread_instructions, c.global_load_sectors,
-                c.global_store_sectors,   c.global_requests,     c.bank_conflicts,      c.divergent_branches,
-                c.barriers,               c.atomics};
+  s.counters = {s.counters.launches + 1,
+                c.warp_instructions,
+                c.thread_instructions,
+                c.global_load_sectors,
+                c.global_store_sectors,
+                c.global_requests,
+                c.bank_conflicts,
+                c.divergent_branches,
+                c.barriers,
+                c.atomics};
   s.has_counters = true;
 }
 
@@ -140,7 +147,9 @@ CUresult read_attributes(Call& call, const CUlaunchConfig& config, LaunchArgs& a
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     const CUlaunchAttribute& attribute = config.attrs[i];
     switch (attribute.id) {
-      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: args.cooperative = attribute.value.cooperative != 0; break;
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        args.cooperative = attribute.value.cooperative != 0;
+        break;
       case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
         const CUdim3& cluster = attribute.value.clusterDim;
         if (cluster.x == 1 && cluster.y == 1 && cluster.z == 1) break;
@@ -160,9 +169,9 @@ CUresult read_attributes(Call& call, const CUlaunchConfig& config, LaunchArgs& a
   return CUDA_SUCCESS;
 }
 
-CUresult launch_ex(uint32_t cbid, const CUlaunchConfig* config, CUfunction function, void** params, void** extra,
-                   bool per_thread) {
-  return context_call(cbid, [&](Call& call) {
+CUresult launch_ex(const cupti::Api& api, const CUlaunchConfig* config, CUfunction function, void** params,
+                   void** extra, bool per_thread) {
+  return context_call(api, [&](Call& call) {
     if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
     LaunchArgs args{function,
                     {config->gridDimX, config->gridDimY, config->gridDimZ},
@@ -181,47 +190,73 @@ CUresult launch_ex(uint32_t cbid, const CUlaunchConfig* config, CUfunction funct
 KGATE_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                      unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                      CUstream stream, void** params, void** extra) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, [&](Call& call) {
-    return launch(call, {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, {stream, false},
-                         params, extra});
-  });
+  return context_call(
+      KGATE_API(cuLaunchKernel, function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params,
+                extra),
+      [&](Call& call) {
+        return launch(
+            call,
+            {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, {stream, false}, params, extra});
+      });
 }
 
 KGATE_EXPORT CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                           CUstream stream, void** params, void** extra) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, [&](Call& call) {
-    return launch(call, {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, {stream, true},
-                         params, extra});
-  });
+  return context_call(
+      KGATE_API(cuLaunchKernel_ptsz, function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
+                params, extra),
+      [&](Call& call) {
+        return launch(
+            call,
+            {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, {stream, true}, params, extra});
+      });
 }
 
 KGATE_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
-  return launch_ex(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, config, function, params, extra, false);
+  return launch_ex(KGATE_API(cuLaunchKernelEx, config, function, params, extra), config, function, params, extra,
+                   false);
 }
 
 KGATE_EXPORT CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function, void** params,
                                             void** extra) {
-  return launch_ex(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, config, function, params, extra, true);
+  return launch_ex(KGATE_API(cuLaunchKernelEx_ptsz, config, function, params, extra), config, function, params, extra,
+                   true);
 }
 
 KGATE_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                                 CUstream stream, void** params) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, [&](Call& call) {
-    return launch(call, {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, {stream, false},
-                         params, nullptr, true});
-  });
+  return context_call(KGATE_API(cuLaunchCooperativeKernel, function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                shared, stream, params),
+                      [&](Call& call) {
+                        return launch(call, {function,
+                                             {grid_x, grid_y, grid_z},
+                                             {block_x, block_y, block_z},
+                                             shared,
+                                             {stream, false},
+                                             params,
+                                             nullptr,
+                                             true});
+                      });
 }
 
 KGATE_EXPORT CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned grid_x, unsigned grid_y,
                                                      unsigned grid_z, unsigned block_x, unsigned block_y,
                                                      unsigned block_z, unsigned shared, CUstream stream,
                                                      void** params) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, [&](Call& call) {
-    return launch(call, {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, {stream, true},
-                         params, nullptr, true});
-  });
+  return context_call(KGATE_API(cuLaunchCooperativeKernel_ptsz, function, grid_x, grid_y, grid_z, block_x, block_y,
+                                block_z, shared, stream, params),
+                      [&](Call& call) {
+                        return launch(call, {function,
+                                             {grid_x, grid_y, grid_z},
+                                             {block_x, block_y, block_z},
+                                             shared,
+                                             {stream, true},
+                                             params,
+                                             nullptr,
+                                             true});
+                      });
 }
 
 }  // namespace kgate::vgpu

@@ -106,8 +106,8 @@ CUresult fill(Call& call, CUdeviceptr to, uint32_t value, size_t width, size_t c
   return CUDA_SUCCESS;
 }
 
-CUresult allocate_pinned(void** out, size_t bytes) {
-  return context_call(0, [&](Call& call) {
+CUresult allocate_pinned(const cupti::Api& api, void** out, size_t bytes) {
+  return context_call(api, [&](Call& call) {
     if (out == nullptr || bytes == 0 || bytes > SIZE_MAX / 2) return CUDA_ERROR_INVALID_VALUE;
     constexpr size_t kPage = 4096;
     void* p = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
@@ -121,7 +121,7 @@ CUresult allocate_pinned(void** out, size_t bytes) {
 }  // namespace
 
 KGATE_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuMemGetInfo_v2, [&](Call& call) {
+  return context_call(KGATE_API_ID(cuMemGetInfo_v2), [&](Call& call) {
     const DeviceMemory& memory = *call.state.memory;
     if (free != nullptr) *free = memory.capacity() - memory.used();
     if (total != nullptr) *total = memory.capacity();
@@ -130,7 +130,7 @@ KGATE_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 
 KGATE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, [&](Call& call) {
+  return context_call(KGATE_API(cuMemAlloc_v2, out, bytes), [&](Call& call) {
     if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     State& s = call.state;
     CUdeviceptr p = s.memory->allocate(bytes);
@@ -144,7 +144,7 @@ KGATE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
 }
 
 KGATE_EXPORT CUresult cuMemFree_v2(CUdeviceptr p) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, [&](Call& call) {
+  return context_call(KGATE_API(cuMemFree_v2, p), [&](Call& call) {
     if (p == 0) return CUDA_SUCCESS;
     if (call.state.allocations.erase(p) == 0) return CUDA_ERROR_INVALID_VALUE;
     call.state.memory->free(p);
@@ -153,7 +153,7 @@ KGATE_EXPORT CUresult cuMemFree_v2(CUdeviceptr p) {
 }
 
 KGATE_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr p) {
-  return context_call(0, [&](Call& call) {
+  return context_call(KGATE_API_ID(cuMemGetAddressRange_v2), [&](Call& call) {
     auto range = call.state.memory->find(p);
     if (!range) return CUDA_ERROR_NOT_FOUND;
     if (base != nullptr) *base = range->base;
@@ -162,71 +162,88 @@ KGATE_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, C
   });
 }
 
-KGATE_EXPORT CUresult cuMemAllocHost_v2(void** out, size_t bytes) { return allocate_pinned(out, bytes); }
-KGATE_EXPORT CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned) { return allocate_pinned(out, bytes); }
+KGATE_EXPORT CUresult cuMemAllocHost_v2(void** out, size_t bytes) {
+  return allocate_pinned(KGATE_API(cuMemAllocHost_v2, out, bytes), out, bytes);
+}
+KGATE_EXPORT CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned flags) {
+  return allocate_pinned(KGATE_API(cuMemHostAlloc, out, bytes, flags), out, bytes);
+}
 
 KGATE_EXPORT CUresult cuMemFreeHost(void* p) {
-  return context_call(0, [&](Call& call) {
+  return context_call(KGATE_API(cuMemFreeHost, p), [&](Call& call) {
     if (call.state.pinned.erase(p) == 0) return CUDA_ERROR_INVALID_VALUE;
     std::free(p);
     return CUDA_SUCCESS;
   });
 }
 
-// X(name, cbid's name, parameters, Copy)
-#define KGATE_COPIES(X)                                                                                             \
-  X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void* from, size_t n),                                                  \
-    (Copy{to, address(from), n, End::device, End::host}))                                                           \
-  X(cuMemcpyHtoD_v2_ptds, (CUdeviceptr to, const void* from, size_t n),                                             \
-    (Copy{to, address(from), n, End::device, End::host, false, {nullptr, true}}))                                   \
-  X(cuMemcpyDtoH_v2, (void* to, CUdeviceptr from, size_t n), (Copy{address(to), from, n, End::host, End::device}))  \
-  X(cuMemcpyDtoH_v2_ptds, (void* to, CUdeviceptr from, size_t n),                                                   \
-    (Copy{address(to), from, n, End::host, End::device, false, {nullptr, true}}))                                   \
-  X(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t n), (Copy{to, from, n, End::device, End::device}))   \
-  X(cuMemcpyDtoD_v2_ptds, (CUdeviceptr to, CUdeviceptr from, size_t n),                                             \
-    (Copy{to, from, n, End::device, End::device, false, {nullptr, true}}))                                          \
-  X(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t n), (Copy{to, from, n, End::any, End::any}))                \
-  X(cuMemcpy_ptds, (CUdeviceptr to, CUdeviceptr from, size_t n),                                                    \
-    (Copy{to, from, n, End::any, End::any, false, {nullptr, true}}))                                                \
-  X(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, size_t n, CUstream on),                                \
-    (Copy{to, address(from), n, End::device, End::host, true, {on, false}}))                                        \
-  X(cuMemcpyHtoDAsync_v2_ptsz, (CUdeviceptr to, const void* from, size_t n, CUstream on),                           \
-    (Copy{to, address(from), n, End::device, End::host, true, {on, true}}))                                         \
-  X(cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, size_t n, CUstream on),                                      \
-    (Copy{address(to), from, n, End::host, End::device, true, {on, false}}))                                        \
-  X(cuMemcpyDtoHAsync_v2_ptsz, (void* to, CUdeviceptr from, size_t n, CUstream on),                                 \
-    (Copy{address(to), from, n, End::host, End::device, true, {on, true}}))                                         \
-  X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on),                                \
-    (Copy{to, from, n, End::device, End::device, true, {on, false}}))                                               \
-  X(cuMemcpyDtoDAsync_v2_ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on),                           \
-    (Copy{to, from, n, End::device, End::device, true, {on, true}}))                                                \
-  X(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on),                                       \
-    (Copy{to, from, n, End::any, End::any, true, {on, false}}))                                                     \
-  X(cuMemcpyAsync_ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on),                                  \
+// X(exported name, parameters, arguments, Copy)
+#define KGATE_COPIES(X)                                                                                      \
+  X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void* from, size_t n), (to, from, n),                            \
+    (Copy{to, address(from), n, End::device, End::host}))                                                    \
+  X(cuMemcpyHtoD_v2_ptds, (CUdeviceptr to, const void* from, size_t n), (to, from, n),                       \
+    (Copy{to, address(from), n, End::device, End::host, false, {nullptr, true}}))                            \
+  X(cuMemcpyDtoH_v2, (void* to, CUdeviceptr from, size_t n), (to, from, n),                                  \
+    (Copy{address(to), from, n, End::host, End::device}))                                                    \
+  X(cuMemcpyDtoH_v2_ptds, (void* to, CUdeviceptr from, size_t n), (to, from, n),                             \
+    (Copy{address(to), from, n, End::host, End::device, false, {nullptr, true}}))                            \
+  X(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n),                            \
+    (Copy{to, from, n, End::device, End::device}))                                                           \
+  X(cuMemcpyDtoD_v2_ptds, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n),                       \
+    (Copy{to, from, n, End::device, End::device, false, {nullptr, true}}))                                   \
+  X(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n), (Copy{to, from, n, End::any, End::any}))         \
+  X(cuMemcpy_ptds, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n),                              \
+    (Copy{to, from, n, End::any, End::any, false, {nullptr, true}}))                                         \
+  X(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, size_t n, CUstream on), (to, from, n, on),      \
+    (Copy{to, address(from), n, End::device, End::host, true, {on, false}}))                                 \
+  X(cuMemcpyHtoDAsync_v2_ptsz, (CUdeviceptr to, const void* from, size_t n, CUstream on), (to, from, n, on), \
+    (Copy{to, address(from), n, End::device, End::host, true, {on, true}}))                                  \
+  X(cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on),            \
+    (Copy{address(to), from, n, End::host, End::device, true, {on, false}}))                                 \
+  X(cuMemcpyDtoHAsync_v2_ptsz, (void* to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on),       \
+    (Copy{address(to), from, n, End::host, End::device, true, {on, true}}))                                  \
+  X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on),      \
+    (Copy{to, from, n, End::device, End::device, true, {on, false}}))                                        \
+  X(cuMemcpyDtoDAsync_v2_ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on), \
+    (Copy{to, from, n, End::device, End::device, true, {on, true}}))                                         \
+  X(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on),             \
+    (Copy{to, from, n, End::any, End::any, true, {on, false}}))                                              \
+  X(cuMemcpyAsync_ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on),        \
     (Copy{to, from, n, End::any, End::any, true, {on, true}}))
 
-#define KGATE_DEFINE(name, params, what)                                                                      \
-  KGATE_EXPORT CUresult name params {                                                                         \
-    return context_call(CUPTI_DRIVER_TRACE_CBID_##name, [&](Call& call) { return copy(call, what); });        \
+#define KGATE_LIST(...) __VA_ARGS__
+#define KGATE_DEFINE(name, params, args, what)                                                           \
+  KGATE_EXPORT CUresult name params {                                                                    \
+    return context_call(KGATE_API(name, KGATE_LIST args), [&](Call& call) { return copy(call, what); }); \
   }
 KGATE_COPIES(KGATE_DEFINE)
 #undef KGATE_DEFINE
+#undef KGATE_LIST
 
-#define KGATE_FILL(name, cbid, type, width)                                                                         \
-  KGATE_EXPORT CUresult name(CUdeviceptr to, type value, size_t n) {                                                \
-    return context_call(cbid, [&](Call& call) { return fill(call, to, value, width, n, false, {}); });              \
+#define KGATE_FILL(name, type, width, per_thread)                           \
+  KGATE_EXPORT CUresult name(CUdeviceptr to, type value, size_t n) {        \
+    return context_call(KGATE_API(name, to, value, n), [&](Call& call) {    \
+      return fill(call, to, value, width, n, false, {nullptr, per_thread}); \
+    });                                                                     \
   }
-#define KGATE_FILL_ASYNC(name, cbid, type, width, per_thread)                                                       \
-  KGATE_EXPORT CUresult name(CUdeviceptr to, type value, size_t n, CUstream on) {                                   \
-    return context_call(cbid, [&](Call& call) { return fill(call, to, value, width, n, true, {on, per_thread}); }); \
+#define KGATE_FILL_ASYNC(name, type, width, per_thread)                           \
+  KGATE_EXPORT CUresult name(CUdeviceptr to, type value, size_t n, CUstream on) { \
+    return context_call(KGATE_API(name, to, value, n, on), [&](Call& call) {      \
+      return fill(call, to, value, width, n, true, {on, per_thread});             \
+    });                                                                           \
   }
-KGATE_FILL(cuMemsetD8_v2, CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2, unsigned char, 1)
-KGATE_FILL(cuMemsetD16_v2, 250, unsigned short, 2)
-KGATE_FILL(cuMemsetD32_v2, CUPTI_DRIVER_TRACE_CBID_cuMemsetD32_v2, unsigned, 4)
-KGATE_FILL_ASYNC(cuMemsetD8Async, CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async, unsigned char, 1, false)
-KGATE_FILL_ASYNC(cuMemsetD8Async_ptsz, CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async_ptsz, unsigned char, 1, true)
-KGATE_FILL_ASYNC(cuMemsetD32Async, CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async, unsigned, 4, false)
-KGATE_FILL_ASYNC(cuMemsetD32Async_ptsz, CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async_ptsz, unsigned, 4, true)
+KGATE_FILL(cuMemsetD8_v2, unsigned char, 1, false)
+KGATE_FILL(cuMemsetD8_v2_ptds, unsigned char, 1, true)
+KGATE_FILL(cuMemsetD16_v2, unsigned short, 2, false)
+KGATE_FILL(cuMemsetD16_v2_ptds, unsigned short, 2, true)
+KGATE_FILL(cuMemsetD32_v2, unsigned, 4, false)
+KGATE_FILL(cuMemsetD32_v2_ptds, unsigned, 4, true)
+KGATE_FILL_ASYNC(cuMemsetD8Async, unsigned char, 1, false)
+KGATE_FILL_ASYNC(cuMemsetD8Async_ptsz, unsigned char, 1, true)
+KGATE_FILL_ASYNC(cuMemsetD16Async, unsigned short, 2, false)
+KGATE_FILL_ASYNC(cuMemsetD16Async_ptsz, unsigned short, 2, true)
+KGATE_FILL_ASYNC(cuMemsetD32Async, unsigned, 4, false)
+KGATE_FILL_ASYNC(cuMemsetD32Async_ptsz, unsigned, 4, true)
 #undef KGATE_FILL
 #undef KGATE_FILL_ASYNC
 

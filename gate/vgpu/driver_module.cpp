@@ -105,8 +105,8 @@ CUfunction static_function(Call& call, CUmodule handle, const char* name) {
 
 // body(LoadedFunction&) for a function of PTX.
 template <typename Body>
-CUresult function_call(CUfunction handle, Body&& body) noexcept {
-  return context_call(0, [&](Call& call) {
+CUresult function_call(const cupti::Api& api, CUfunction handle, Body&& body) noexcept {
+  return context_call(api, [&](Call& call) {
     LoadedFunction* function = call.state.functions.find(handle);
     if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (function->info == nullptr) {
@@ -120,13 +120,27 @@ CUresult function_call(CUfunction handle, Body&& body) noexcept {
 CUresult read_attribute(const LoadedFunction& function, CUfunction_attribute attribute, int* value) {
   const FunctionInfo& info = *function.info;
   switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = static_cast<int>(info.max_threads); break;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_cast<int>(info.static_shared); break;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = static_cast<int>(info.local_bytes); break;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = static_cast<int>(function.max_dynamic_shared); break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = function.target_sm; break;
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 90; break;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = -1; break;
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      *value = static_cast<int>(info.max_threads);
+      break;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      *value = static_cast<int>(info.static_shared);
+      break;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      *value = static_cast<int>(info.local_bytes);
+      break;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      *value = static_cast<int>(function.max_dynamic_shared);
+      break;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+      *value = function.target_sm;
+      break;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      *value = 90;
+      break;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      *value = -1;
+      break;
     default:
       // Registers and the rest: not allocated here, hence 0.
       if (attribute < 0 || attribute > CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE) {
@@ -140,20 +154,20 @@ CUresult read_attribute(const LoadedFunction& function, CUfunction_attribute att
 }  // namespace
 
 KGATE_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData,
+  return context_call(KGATE_API(cuModuleLoadData, module, image),
                       [&](Call& call) { return load(call, module, image, JitLogs(0, nullptr, nullptr)); });
 }
 
 KGATE_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
                                          void** values) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuModuleLoadDataEx, [&](Call& call) {
+  return context_call(KGATE_API(cuModuleLoadDataEx, module, image, count, options, values), [&](Call& call) {
     if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
     return load(call, module, image, JitLogs(count, options, values));
   });
 }
 
 KGATE_EXPORT CUresult cuModuleUnload(CUmodule handle) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuModuleUnload, [&](Call& call) {
+  return context_call(KGATE_API(cuModuleUnload, handle), [&](Call& call) {
     if (call.state.modules.find(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     call.state.functions.erase_if([&](const LoadedFunction& function) { return function.module == handle; });
     call.state.modules.erase(handle);
@@ -162,7 +176,7 @@ KGATE_EXPORT CUresult cuModuleUnload(CUmodule handle) {
 }
 
 KGATE_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule handle, const char* name) {
-  return context_call(0, [&](Call& call) {
+  return context_call(KGATE_API(cuModuleGetFunction, out, handle, name), [&](Call& call) {
     if (out == nullptr || name == nullptr || *name == '\0') return CUDA_ERROR_INVALID_VALUE;
     LoadedModule* module = call.state.modules.find(handle);
     if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -181,7 +195,7 @@ KGATE_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule handle, cons
 }
 
 KGATE_EXPORT CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule handle) {
-  return context_call(0, [&](Call& call) {
+  return context_call(KGATE_API_ID(cuModuleGetFunctionCount), [&](Call& call) {
     LoadedModule* module = call.state.modules.find(handle);
     if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -192,7 +206,7 @@ KGATE_EXPORT CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule handle)
 }
 
 KGATE_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned count, CUmodule handle) {
-  return context_call(0, [&](Call& call) {
+  return context_call(KGATE_API_ID(cuModuleEnumerateFunctions), [&](Call& call) {
     LoadedModule* module = call.state.modules.find(handle);
     if (functions == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -203,7 +217,7 @@ KGATE_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned
 }
 
 KGATE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule handle, const char* name) {
-  return context_call(0, [&](Call& call) {
+  return context_call(KGATE_API(cuModuleGetGlobal_v2, address, bytes, handle, name), [&](Call& call) {
     if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     LoadedModule* module = call.state.modules.find(handle);
     if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -218,11 +232,12 @@ KGATE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, 
 
 KGATE_EXPORT CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return function_call(handle, [&](LoadedFunction& function) { return read_attribute(function, attribute, value); });
+  return function_call(KGATE_API_ID(cuFuncGetAttribute), handle,
+                       [&](LoadedFunction& function) { return read_attribute(function, attribute, value); });
 }
 
 KGATE_EXPORT CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value) {
-  return function_call(handle, [&](LoadedFunction& function) {
+  return function_call(KGATE_API_ID(cuFuncSetAttribute), handle, [&](LoadedFunction& function) {
     switch (attribute) {
       case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         if (value < 0 || uint64_t{function.info->static_shared} + static_cast<uint32_t>(value) > kSharedOptIn) {
@@ -230,14 +245,16 @@ KGATE_EXPORT CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute
         }
         function.max_dynamic_shared = static_cast<uint32_t>(value);
         return CUDA_SUCCESS;
-      case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;  // a hint
-      default: return CUDA_ERROR_INVALID_VALUE;
+      case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return CUDA_SUCCESS;  // a hint
+      default:
+        return CUDA_ERROR_INVALID_VALUE;
     }
   });
 }
 
 KGATE_EXPORT CUresult cuFuncGetName(const char** name, CUfunction handle) {
-  return context_call(0, [&](Call& call) {
+  return context_call(KGATE_API_ID(cuFuncGetName), [&](Call& call) {
     LoadedFunction* function = call.state.functions.find(handle);
     if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -248,7 +265,7 @@ KGATE_EXPORT CUresult cuFuncGetName(const char** name, CUfunction handle) {
 
 KGATE_EXPORT CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t* offset, size_t* size) {
   if (offset == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return function_call(handle, [&](LoadedFunction& function) {
+  return function_call(KGATE_API_ID(cuFuncGetParamInfo), handle, [&](LoadedFunction& function) {
     if (index >= function.info->params.size()) return CUDA_ERROR_INVALID_VALUE;
     *offset = function.info->params[index].offset;
     if (size != nullptr) *size = function.info->params[index].size;

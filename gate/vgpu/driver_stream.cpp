@@ -29,8 +29,8 @@ void record_sync(Call& call, uint32_t type, uint32_t stream, const Event* event)
   call.record.value = r;
 }
 
-CUresult make_stream(CUstream* out, unsigned flags, int priority) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuStreamCreate, [&](Call& call) {
+CUresult make_stream(const cupti::Api& api, CUstream* out, unsigned flags, int priority) {
+  return context_call(api, [&](Call& call) {
     if (out == nullptr || (flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) return CUDA_ERROR_INVALID_VALUE;
     auto stream = std::make_unique<Stream>();
     stream->context = call.context.id;
@@ -42,8 +42,8 @@ CUresult make_stream(CUstream* out, unsigned flags, int priority) {
   });
 }
 
-CUresult synchronize(uint32_t cbid, StreamArg stream) {
-  return context_call(cbid, [&](Call& call) {
+CUresult synchronize(const cupti::Api& api, StreamArg stream) {
+  return context_call(api, [&](Call& call) {
     uint32_t id = 0;
     CUresult code = stream_id(call, stream, id);
     if (code == CUDA_SUCCESS) record_sync(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, id, nullptr);
@@ -51,15 +51,15 @@ CUresult synchronize(uint32_t cbid, StreamArg stream) {
   });
 }
 
-CUresult query(uint32_t cbid, StreamArg stream) {
-  return context_call(cbid, [&](Call& call) {
+CUresult query(const cupti::Api& api, StreamArg stream) {
+  return context_call(api, [&](Call& call) {
     uint32_t id = 0;
     return stream_id(call, stream, id);
   });
 }
 
-CUresult wait_event(uint32_t cbid, StreamArg stream, CUevent handle) {
-  return context_call(cbid, [&](Call& call) {
+CUresult wait_event(const cupti::Api& api, StreamArg stream, CUevent handle) {
+  return context_call(api, [&](Call& call) {
     uint32_t id = 0;
     if (CUresult code = stream_id(call, stream, id); code != CUDA_SUCCESS) return code;
     Event* event = call.state.events.find(handle);
@@ -69,8 +69,8 @@ CUresult wait_event(uint32_t cbid, StreamArg stream, CUevent handle) {
   });
 }
 
-CUresult record(uint32_t cbid, CUevent handle, StreamArg stream) {
-  return context_call(cbid, [&](Call& call) {
+CUresult record(const cupti::Api& api, CUevent handle, StreamArg stream) {
+  return context_call(api, [&](Call& call) {
     uint32_t id = 0;
     if (CUresult code = stream_id(call, stream, id); code != CUDA_SUCCESS) return code;
     Event* event = call.state.events.find(handle);
@@ -81,8 +81,8 @@ CUresult record(uint32_t cbid, CUevent handle, StreamArg stream) {
   });
 }
 
-CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
-  return context_call(0, [&](Call& call) {
+CUresult elapsed(const cupti::Api& api, float* milliseconds, CUevent start, CUevent end) {
+  return context_call(api, [&](Call& call) {
     if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
     Event *a = call.state.events.find(start), *b = call.state.events.find(end);
     if (a == nullptr || b == nullptr || a->recorded_ns == 0 || b->recorded_ns == 0 ||
@@ -95,9 +95,9 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
   });
 }
 
-CUresult run_host_function(uint32_t cbid, StreamArg stream, CUhostFn function, void* user_data) {
+CUresult run_host_function(const cupti::Api& api, StreamArg stream, CUhostFn function, void* user_data) {
   // The function runs after the lock is released: it may do anything but call CUDA.
-  CUresult code = context_call(cbid, [&](Call& call) {
+  CUresult code = context_call(api, [&](Call& call) {
     uint32_t id = 0;
     return function == nullptr ? CUDA_ERROR_INVALID_VALUE : stream_id(call, stream, id);
   });
@@ -105,8 +105,8 @@ CUresult run_host_function(uint32_t cbid, StreamArg stream, CUhostFn function, v
   return code;
 }
 
-CUresult synchronize_context(uint32_t cbid, CUcontext handle) {
-  return context_call(cbid, [&](Call& call) {
+CUresult synchronize_context(const cupti::Api& api, CUcontext handle) {
+  return context_call(api, [&](Call& call) {
     Context* context = handle == nullptr ? &call.context : call.state.contexts.find(handle);
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     if (context->poison != CUDA_SUCCESS) return context->poison;
@@ -133,55 +133,57 @@ CUresult stream_id(Call& call, StreamArg stream, uint32_t& id) {
   return CUDA_SUCCESS;
 }
 
-KGATE_EXPORT CUresult cuStreamCreate(CUstream* out, unsigned flags) { return make_stream(out, flags, 0); }
+KGATE_EXPORT CUresult cuStreamCreate(CUstream* out, unsigned flags) {
+  return make_stream(KGATE_API(cuStreamCreate, out, flags), out, flags, 0);
+}
 
 KGATE_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
-  return make_stream(out, flags, priority);
+  return make_stream(KGATE_API(cuStreamCreateWithPriority, out, flags, priority), out, flags, priority);
 }
 
 KGATE_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, [&](Call& call) {
+  return context_call(KGATE_API(cuStreamDestroy_v2, stream), [&](Call& call) {
     return call.state.streams.erase(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
 KGATE_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
-  return synchronize(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, {stream, false});
+  return synchronize(KGATE_API(cuStreamSynchronize, stream), {stream, false});
 }
 KGATE_EXPORT CUresult cuStreamSynchronize_ptsz(CUstream stream) {
-  return synchronize(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize_ptsz, {stream, true});
+  return synchronize(KGATE_API(cuStreamSynchronize_ptsz, stream), {stream, true});
 }
 
 KGATE_EXPORT CUresult cuStreamQuery(CUstream stream) {
-  return query(CUPTI_DRIVER_TRACE_CBID_cuStreamQuery, {stream, false});
+  return query(KGATE_API(cuStreamQuery, stream), {stream, false});
 }
 KGATE_EXPORT CUresult cuStreamQuery_ptsz(CUstream stream) {
-  return query(CUPTI_DRIVER_TRACE_CBID_cuStreamQuery_ptsz, {stream, true});
+  return query(KGATE_API(cuStreamQuery_ptsz, stream), {stream, true});
 }
 
-KGATE_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
-  return wait_event(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, {stream, false}, event);
+KGATE_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  return wait_event(KGATE_API(cuStreamWaitEvent, stream, event, flags), {stream, false}, event);
 }
-KGATE_EXPORT CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned) {
-  return wait_event(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent_ptsz, {stream, true}, event);
+KGATE_EXPORT CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned flags) {
+  return wait_event(KGATE_API(cuStreamWaitEvent_ptsz, stream, event, flags), {stream, true}, event);
 }
 
 KGATE_EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* user_data) {
-  return run_host_function(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc, {stream, false}, function, user_data);
+  return run_host_function(KGATE_API(cuLaunchHostFunc, stream, function, user_data), {stream, false}, function,
+                           user_data);
 }
 KGATE_EXPORT CUresult cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void* user_data) {
-  return run_host_function(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc_ptsz, {stream, true}, function, user_data);
+  return run_host_function(KGATE_API(cuLaunchHostFunc_ptsz, stream, function, user_data), {stream, true}, function,
+                           user_data);
 }
 
-KGATE_EXPORT CUresult cuCtxSynchronize() {
-  return synchronize_context(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, nullptr);
-}
+KGATE_EXPORT CUresult cuCtxSynchronize() { return synchronize_context(KGATE_API_ID(cuCtxSynchronize), nullptr); }
 KGATE_EXPORT CUresult cuCtxSynchronize_v2(CUcontext context) {
-  return synchronize_context(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize_v2, context);
+  return synchronize_context(KGATE_API(cuCtxSynchronize_v2, context), context);
 }
 
 KGATE_EXPORT CUresult cuEventCreate(CUevent* out, unsigned flags) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuEventCreate, [&](Call& call) {
+  return context_call(KGATE_API(cuEventCreate, out, flags), [&](Call& call) {
     constexpr unsigned kKnown = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
     if (out == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
     auto event = std::make_unique<Event>();
@@ -194,26 +196,26 @@ KGATE_EXPORT CUresult cuEventCreate(CUevent* out, unsigned flags) {
 }
 
 KGATE_EXPORT CUresult cuEventDestroy_v2(CUevent event) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuEventDestroy_v2, [&](Call& call) {
+  return context_call(KGATE_API(cuEventDestroy_v2, event), [&](Call& call) {
     return call.state.events.erase(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
 KGATE_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
-  return record(CUPTI_DRIVER_TRACE_CBID_cuEventRecord, event, {stream, false});
+  return record(KGATE_API(cuEventRecord, event, stream), event, {stream, false});
 }
 KGATE_EXPORT CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
-  return record(CUPTI_DRIVER_TRACE_CBID_cuEventRecord_ptsz, event, {stream, true});
+  return record(KGATE_API(cuEventRecord_ptsz, event, stream), event, {stream, true});
 }
 
 KGATE_EXPORT CUresult cuEventQuery(CUevent event) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuEventQuery, [&](Call& call) {
+  return context_call(KGATE_API(cuEventQuery, event), [&](Call& call) {
     return call.state.events.find(event) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
 KGATE_EXPORT CUresult cuEventSynchronize(CUevent handle) {
-  return context_call(CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize, [&](Call& call) {
+  return context_call(KGATE_API(cuEventSynchronize, handle), [&](Call& call) {
     Event* event = call.state.events.find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     record_sync(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, kCuptiNotApplicable, event);
@@ -222,10 +224,10 @@ KGATE_EXPORT CUresult cuEventSynchronize(CUevent handle) {
 }
 
 KGATE_EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  return elapsed(milliseconds, start, end);
+  return elapsed({}, milliseconds, start, end);
 }
 KGATE_EXPORT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
-  return elapsed(milliseconds, start, end);
+  return elapsed(KGATE_API(cuEventElapsedTime_v2, milliseconds, start, end), milliseconds, start, end);
 }
 
 }  // namespace kgate::vgpu
