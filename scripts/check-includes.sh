@@ -15,7 +15,7 @@ declare -A allowed=(
   [precheck]="precheck judge/verdict.h replay worker/protocol.h workload contract candidate gpu support"
   [report]="report judge trace support"
   [cli]="cli report judge replay precheck trace workload contract candidate gpu support"
-  [vgpu]="vgpu candidate gpu/cuda_abi.h gpu/cupti_abi.h gpu/vgpu_abi.h support"
+  [vgpu]="vgpu candidate gpu/cuda_abi.h gpu/cupti_abi.h gpu/cupti_callback_abi.h gpu/graph_abi.h gpu/vgpu_abi.h support"
 )
 bad=0
 for folder in "${!allowed[@]}"; do

@@ -1,7 +1,7 @@
 // The part of the CUDA driver's binary interface that kgate speaks, declared here so that the build needs no toolkit.
 // gpu/abi_check.cpp compares every value, size and offset with cuda.h where a toolkit is installed.
 //
-// Plain ABI declarations only: no code that calls anything. Beside gpu, also gate/vgpu includes the three gpu/*_abi.h
+// Plain ABI declarations only: no code that calls anything. Beside gpu, also gate/vgpu includes the gpu/*_abi.h
 // headers, because it implements the other side of the same interface. Names are CUDA's, inside kgate::gpu, so that
 // this file and cuda.h can meet in one translation unit; what cuda.h defines as macros has a kName here.
 #pragma once
