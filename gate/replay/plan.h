@@ -21,6 +21,9 @@ namespace kgate {
 // each request once, and the buffers' hashes at the end are compared with the recorded ones.
 enum class ReplayMode { numeric, timing, counters, live, fidelity };
 
+// Requests on threads of their own and at their times; else one call after the other.
+constexpr bool on_threads(ReplayMode mode) { return mode == ReplayMode::timing || mode == ReplayMode::fidelity; }
+
 // One step of what an arm does in place of a recorded launch, on that launch's stream.
 struct ArmItem {
   // allocate: cuMemAlloc and cuMemFree of `bytes`, as a host side does that makes its scratch memory anew at each call.
@@ -84,6 +87,7 @@ struct ReplayPlan {
   Placement placement = Placement::anywhere;
   bool require_exact = false;       // a buffer elsewhere than recorded is a fault: the workload is pinned
   std::vector<LiveSample> samples;  // live: ascending by call and node
+  uint64_t live_blocks = 0;         // live: how many changed blocks of all samples together there is room for
   double speed = 1;                 // timing: arrivals and host gaps are divided by it
 };
 

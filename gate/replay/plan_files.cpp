@@ -270,6 +270,7 @@ ReplayPlan read_fields(const json& value, const std::filesystem::path& directory
   plan.placement = value_in(kPlacements, fields.text("placement", 16), "placement");
   plan.require_exact = fields.flag("require_exact");
   plan.speed = fields.number("speed");
+  plan.live_blocks = fields.count("live_blocks");
   for (const json& item : fields.array("samples", kMaxItems)) {
     JsonFields sample(item, "sample");
     plan.samples.push_back({sample.index("call"), sample.index("node"), read_indices(sample, "buffers")});
@@ -305,6 +306,7 @@ void write_plan(const ReplayPlan& plan, const std::filesystem::path& directory) 
                 {"placement", name_in(kPlacements, plan.placement)},
                 {"require_exact", plan.require_exact},
                 {"speed", plan.speed},
+                {"live_blocks", plan.live_blocks},
                 {"samples", samples}};
   write_or_throw(directory / "plan.json", value.dump(-1, ' ', false, json::error_handler_t::replace));
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "replay/schedstat.h"
 #include "replay/sizing.h"
@@ -47,6 +48,16 @@ constexpr milliseconds kSlice{50};          // how late an interrupt is noticed
 constexpr milliseconds kLastWords{10'000};  // between a fault and `done`, and from `done` to the end of the process
 constexpr milliseconds kCanarySeen{2'000};  // for the probes' records to arrive
 
+// A worker that makes all calls in order ends the requests in the order of their last calls.
+std::vector<uint32_t> requests_by_end(const Workload& workload) {
+  std::vector<uint32_t> order(workload.requests.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return workload.requests[a].calls.back() < workload.requests[b].calls.back();
+  });
+  return order;
+}
+
 class Session {
  public:
   Session(const ReplayPlan& plan, const Workload& workload, const SessionOptions& options)
@@ -60,6 +71,7 @@ class Session {
   }
 
  private:
+  bool reports_requests() const { return plan_.mode == ReplayMode::numeric || plan_.mode == ReplayMode::live; }
   bool start();
   bool attach_probes();
   bool prepare();
@@ -151,11 +163,12 @@ bool Session::start() {
   bool is_virtual = options_.device.kind == gpu::DeviceKind::virtual_gpu;
   WorkerSizes sizes = worker_sizes(plan_, workload_, is_virtual);
   auto round_ms = options_.round_timeout.count() + static_cast<int64_t>(planned_round_ns(plan_, workload_) / 1'000'000);
-  auto steps = plan_.mode == ReplayMode::numeric ? workload_.requests.size() + 1 : 1;
+  auto steps = reports_requests() ? workload_.requests.size() + 1 : 1;
   double wall = static_cast<double>(options_.start_timeout.count()) +
                 static_cast<double>(round_ms) * static_cast<double>(plan_.rounds.size() * steps);
   constexpr double kDay = 86'400;
   sizes.cpu_seconds = static_cast<uint64_t>(std::min(60 + wall / 1000 * (workload_.threads + 4), 7 * kDay));
+  sizes.fixed_addresses = plan_.placement == Placement::recorded;
   auto process = spawn_worker(sizes);
   if (!process) return end(WorkerEnd::failed_to_start, process.failure().where + " " + process.failure().what);
   process_.emplace(std::move(*process));
@@ -209,6 +222,9 @@ bool Session::prepare() {
   outcome_.device = message.device;
   if (!await(Type::loaded, options_.start_timeout, "while modules were loaded", &message)) return false;
   outcome_.load_ns = message.numbers;
+  if (!await(Type::placed, options_.start_timeout, "while memory was placed", &message)) return false;
+  outcome_.wanted = static_cast<uint32_t>(std::min(message.numbers.at("wanted"), 1e9));
+  outcome_.exact = static_cast<uint32_t>(std::min(message.numbers.at("exact"), 1e9));
   return await(Type::canary, options_.start_timeout, "after the modules were loaded", &canary_);
 }
 
@@ -251,8 +267,9 @@ bool Session::replay() {
   std::string after = "before the first round";
   for (uint32_t i = 0; i < plan_.rounds.size(); ++i) {
     const Round& round = plan_.rounds[i];
-    for (uint32_t r = 0; plan_.mode == ReplayMode::numeric && r < workload_.requests.size(); ++r)
-      if (!await_progress(round, r, timeout, "in request " + std::to_string(r))) return false;
+    if (reports_requests())
+      for (uint32_t r : requests_by_end(workload_))
+        if (!await_progress(round, r, timeout, "in request " + std::to_string(r))) return false;
     if (!await_progress(round, std::nullopt, timeout, after)) return false;
     if (plan_.trace && !probes_) take_schedstat();
     after = "after round " + std::to_string(round.round);

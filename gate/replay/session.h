@@ -35,6 +35,7 @@ struct WorkerOutcome {
   std::string probe_failure;              // why T0 was not reached, empty when it was
   bool canary_ok = false;                 // one known launch and sync were seen exactly once each
   std::map<std::string, double> load_ns;  // module load by arm label
+  uint32_t wanted = 0, exact = 0;         // buffers with a recorded address, and those that lie there
 };
 
 struct SessionOptions {

@@ -16,24 +16,49 @@ constexpr uint64_t kPerDriverCall =
     sizeof(wire::ApiRecord) +
     std::max({sizeof(wire::KernelRecord), sizeof(wire::MemoryRecord), sizeof(wire::SyncRecord)});
 
-// Driver calls of one pass over one request.
+// Driver calls of one pass over one request. A graph is counted as if it were taken apart: then it makes most records.
 struct Counts {
-  uint64_t launches = 0, calls = 0;
+  uint64_t launches = 0, calls = 0, graphs = 0;
+
+  void add_launch(const Arm& arm, uint32_t launch) {
+    uint64_t items = 1, of_them = 1;
+    if (auto found = arm.replace.find(launch); found != arm.replace.end()) {
+      items = of_them = 0;
+      for (const ArmItem& item : found->second) {
+        of_them += item.kind == ArmItem::Kind::launch;
+        items += item.kind == ArmItem::Kind::allocate ? 2 : 1;
+      }
+    }
+    launches += of_them;
+    calls += items;
+  }
 };
 Counts count(const Workload& workload, const Request& request, const Arm& arm) {
   Counts counts;
   for (uint32_t c : request.calls) {
     const Call& call = workload.calls[c];
-    uint64_t items = 1;
     if (call.kind == CallKind::launch) {
-      if (auto found = arm.replace.find(call.launch); found != arm.replace.end()) items = found->second.size();
-      counts.launches += items;
-    } else if (call.kind == CallKind::upload || call.kind == CallKind::download) {
-      items = 2;  // the stream is synchronised before a synchronous copy
+      counts.add_launch(arm, call.launch);
+    } else if (call.kind == CallKind::graph_launch) {
+      ++counts.graphs;
+      ++counts.calls;
+      for (const GraphNode& node : workload.graphs[call.graph].nodes) {
+        if (node.kind == GraphNode::Kind::kernel)
+          counts.add_launch(arm, node.launch);
+        else
+          ++counts.calls;
+      }
+    } else {
+      // The stream is synchronised before a synchronous copy.
+      counts.calls += call.kind == CallKind::upload || call.kind == CallKind::download ? 2 : 1;
     }
-    counts.calls += items;
   }
   return counts;
+}
+
+uint64_t once_of(const Counts& counts, bool is_virtual) {
+  return counts.launches * (is_virtual ? kPerVirtualLaunch : kPerLaunch) +
+         counts.graphs * sizeof(wire::GraphCallRecord);
 }
 
 // Times that request `r` is replayed in a round.
@@ -55,11 +80,11 @@ uint64_t stage_bytes(const ReplayPlan& plan, const Workload& workload, uint32_t 
     uint64_t bytes = 0;
     for (size_t r = 0; r < workload.requests.size(); ++r) {
       const Request& request = workload.requests[r];
-      if (request.thread != thread && plan.mode == ReplayMode::timing) continue;
-      uint64_t once = sizeof(wire::RequestRecord) +
-                      count(workload, request, arm).launches * (is_virtual ? kPerVirtualLaunch : kPerLaunch);
+      if (request.thread != thread && on_threads(plan.mode)) continue;
+      uint64_t once = sizeof(wire::RequestRecord) + once_of(count(workload, request, arm), is_virtual);
       bytes += passes(span, workload.requests.size(), r) * once;
     }
+    if (plan.mode == ReplayMode::live) bytes += plan.samples.size() * 16 * kPerVirtualLaunch;  // run up to three times
     most = std::max(most, bytes);
   }
   return most;
@@ -74,20 +99,28 @@ uint64_t record_bytes(const ReplayPlan& plan, const Workload& workload, bool is_
     uint64_t bytes = sizeof(wire::RoundRecord) + (plan.trace ? (restores + 8) * kPerDriverCall : 0);
     for (size_t r = 0; r < workload.requests.size(); ++r) {
       Counts counts = count(workload, workload.requests[r], arm);
-      uint64_t once = sizeof(wire::RequestRecord) + counts.launches * (is_virtual ? kPerVirtualLaunch : kPerLaunch) +
+      uint64_t once = sizeof(wire::RequestRecord) + once_of(counts, is_virtual) +
                       (plan.trace ? (counts.calls + (plan.mode != ReplayMode::timing)) * kPerDriverCall : 0);
       bytes += passes(span, workload.requests.size(), r) * once;
     }
     by_arm.push_back(bytes);
   }
+  uint64_t nodes = 0;
+  for (const WorkloadGraph& graph : workload.graphs) nodes += graph.nodes.size();
   uint64_t setup = plan.trace ? (workload.buffers.size() * 8 + workload.kernels.size() * 8) * kPerDriverCall : 0;
+  setup += plan.arms.size() * nodes * 4 * (sizeof(wire::GraphPlanRecord) + (plan.trace ? kPerDriverCall : 0));
+  if (plan.mode == ReplayMode::fidelity)
+    setup += plan.rounds.size() * workload.buffers.size() * sizeof(wire::BufferHashRecord);
+  // Live: samples run up to three times.
+  if (plan.mode == ReplayMode::live)
+    setup += plan.samples.size() * 16 * (kPerVirtualLaunch + (plan.trace ? kPerDriverCall : 0));
   uint64_t total = sizeof(wire::Header) + kRoom + setup;
   for (const Round& round : plan.rounds) total += by_arm[round.arm];
   return total;
 }
 
 uint64_t planned_round_ns(const ReplayPlan& plan, const Workload& workload) {
-  if (!plan.honour_arrivals || plan.mode != ReplayMode::timing || workload.requests.empty()) return 0;
+  if (!plan.honour_arrivals || !on_threads(plan.mode) || workload.requests.empty()) return 0;
   Span span = round_span(plan, workload);
   uint64_t gaps = 0, last_arrival = 0;
   for (size_t r = 0; r < workload.requests.size(); ++r) {
@@ -98,7 +131,8 @@ uint64_t planned_round_ns(const ReplayPlan& plan, const Workload& workload) {
     last_arrival = std::max(last_arrival, request.arrival_ns);
   }
   uint64_t loops = (span.total - 1) / workload.requests.size();
-  return gaps + (workload.arrivals == Arrivals::external ? last_arrival + loops * workload.period_ns : 0);
+  uint64_t planned = gaps + (workload.arrivals == Arrivals::external ? last_arrival + loops * workload.period_ns : 0);
+  return static_cast<uint64_t>(static_cast<double>(planned) / plan.speed);
 }
 
 }  // namespace kgate

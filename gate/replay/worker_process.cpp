@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "replay/live_samples.h"
 #include "replay/sizing.h"
 #include "support/text.h"
 #include "worker/protocol.h"
@@ -59,6 +60,7 @@ WorkerSizes worker_sizes(const ReplayPlan& plan, const Workload& workload, bool 
                 {}, "ask for fewer requests a round, or fewer pairs");
   for (const auto& region : readback_layout(plan, workload))
     sizes.readback_bytes = region.offset + 2 * region.guard + region.bytes;
+  if (plan.mode == ReplayMode::live) sizes.readback_bytes = live_bytes(plan.live_blocks);
   uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   if (sizes.readback_bytes > memory / 2)
     throw Error(Exit::environment,
@@ -95,6 +97,7 @@ Result<WorkerProcess> spawn_worker(const WorkerSizes& sizes) {
   }
   command.limits.cpu_seconds = sizes.cpu_seconds;
   command.limits.open_files = kOpenFiles;
+  command.limits.fixed_addresses = sizes.fixed_addresses;
   auto child = Child::spawn(command);
   if (!child) return child.failure();
   process.child.emplace(std::move(*child));

@@ -29,6 +29,7 @@ struct WorkerProcess {
 
 struct WorkerSizes {
   uint64_t record_bytes = 0, readback_bytes = 0, cpu_seconds = 0;
+  bool fixed_addresses = false;  // without address randomisation, as the recorded program ran
 };
 
 // Throws Error{usage} when the plan needs more than 1 GiB of records, Error{environment} when the readback does not fit

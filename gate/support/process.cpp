@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -59,6 +60,9 @@ void drop_all_capabilities() {
   set_limit(RLIMIT_NOFILE, command.limits.open_files);
   if (command.limits.drop_capabilities) drop_all_capabilities();
   if (command.limits.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (command.limits.fixed_addresses)
+    if (int now = ::personality(0xffffffff); now != -1)
+      ::personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE);
   // The sources were duplicated above every target, so no dup2 overwrites a source that is still needed.
   int highest = 2;
   for (auto [from, to] : moved) {

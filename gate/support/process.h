@@ -21,6 +21,7 @@ struct Limits {
   std::optional<uint64_t> file_bytes;
   std::optional<uint64_t> open_files;
   bool drop_capabilities = true;  // bounding set and all sets emptied; uid is kept so that files stay readable
+  bool fixed_addresses = false;   // ADDR_NO_RANDOMIZE: the same addresses in every run
   bool no_new_privs = true;       // false: the child may gain rights by the capabilities of its file (kgate-probe)
 };
 

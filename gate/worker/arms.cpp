@@ -11,6 +11,7 @@ namespace kgate::worker {
 namespace {
 
 std::vector<bool> used_workload_kernels(const Workload& workload, const ReplayPlan& plan) {
+  if (plan.mode == ReplayMode::live) return std::vector<bool>(workload.kernels.size(), true);
   std::vector<bool> used(workload.kernels.size());
   for (const Arm& arm : plan.arms)
     for (uint32_t l = 0; l < workload.launches.size(); ++l)
@@ -76,6 +77,8 @@ PreparedStep prepare(const LaunchSpec& spec, const std::vector<gpu::CUfunction>&
   ready.launch.block = spec.block;
   ready.launch.cluster = spec.cluster;
   ready.launch.shared = spec.shared;
+  ready.launch.cooperative = spec.cooperative;
+  ready.launch.programmatic = spec.programmatic;
   ready.params = spec.params;
   for (const Relocation& r : spec.relocations) {
     uint64_t address = buffers.address(r.buffer, arm) + static_cast<uint64_t>(r.delta);
@@ -135,6 +138,18 @@ std::vector<PreparedArm> prepare_arms(gpu::Driver& driver, const Workload& workl
     allow_shared(driver, arm, most_shared);
   }
   return arms;
+}
+
+PreparedArm prepare_recorded(gpu::Driver& driver, const Workload& workload, const LoadedKernels& kernels,
+                             const DeviceBuffers& buffers) {
+  PreparedArm arm;
+  for (const LaunchSpec& launch : workload.launches) {
+    auto& call = arm.launches.emplace_back();
+    call.items.push_back(prepare(launch, kernels.workload, 0, buffers));
+  }
+  std::map<gpu::CUfunction, uint32_t> most_shared;
+  allow_shared(driver, arm, most_shared);
+  return arm;
 }
 
 }  // namespace kgate::worker

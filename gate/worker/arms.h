@@ -49,4 +49,8 @@ LoadedKernels load_kernels(gpu::Driver& driver, const Workload& workload, const 
 std::vector<PreparedArm> prepare_arms(gpu::Driver& driver, const Workload& workload, const ReplayPlan& plan,
                                       const LoadedKernels& kernels, const DeviceBuffers& buffers, Position& position);
 
+// Every launch as the workload has it, for live mode.
+PreparedArm prepare_recorded(gpu::Driver& driver, const Workload& workload, const LoadedKernels& kernels,
+                             const DeviceBuffers& buffers);
+
 }  // namespace kgate::worker

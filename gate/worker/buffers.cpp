@@ -6,6 +6,7 @@
 
 #include "support/text.h"
 #include "worker/faults.h"
+#include "worker/placement.h"
 #include "workload/content.h"
 
 namespace kgate::worker {
@@ -56,7 +57,11 @@ DeviceBuffers::DeviceBuffers(gpu::Driver& driver, const Workload& workload, cons
     for (const Buffer& workspace : arm.workspaces) needs += footprint(workspace, 0);
   uint64_t free = driver.free_memory();
   if (needs > free) too_small("the workload's buffers", needs, free);
-  for (uint32_t b = 0; b < placed_.size(); ++b) place(b);
+  if (plan.placement == Placement::anywhere) {
+    for (uint32_t b = 0; b < placed_.size(); ++b) place(b);
+  } else {
+    place_as_recorded(plan);
+  }
   for (const Arm& arm : plan.arms) {
     auto& own = workspaces_.emplace_back();
     for (const Buffer& workspace : arm.workspaces) {
@@ -76,13 +81,24 @@ DeviceBuffers::DeviceBuffers(gpu::Driver& driver, const Workload& workload, cons
 
   std::vector<bool> uploaded(placed_.size());
   for (const Call& call : workload.calls)
-    if (call.kind == CallKind::upload) uploaded[call.dst] = true;
+    if (call.kind == CallKind::upload && call.payload == kNone) uploaded[call.dst] = true;
   for (uint32_t b = 0; b < placed_.size(); ++b) {
     const Buffer& buffer = workload.buffers[b];
     bool keep = restorable && buffer.written && !constant_byte(buffer.content);
     fill(b, keep && on_device, (keep && !on_device) || uploaded[b]);
   }
   driver.synchronize_context();
+}
+
+void DeviceBuffers::place_as_recorded(const ReplayPlan& plan) {
+  PlacedBuffers placed = place_recorded(driver_, workload_, plan.placement == Placement::shifted);
+  for (uint32_t b = 0; b < placed_.size(); ++b) placed_[b].address = placed.address[b];
+  wanted_ = placed.wanted;
+  exact_ = placed.exact;
+  if (plan.require_exact && exact_ < wanted_)
+    throw WorkerError("other addresses", "the driver granted " + std::to_string(exact_) + " of " +
+                                             std::to_string(wanted_) +
+                                             " buffers their recorded address; the recording needs all of them");
 }
 
 void DeviceBuffers::place(uint32_t b) {
@@ -102,7 +118,7 @@ void DeviceBuffers::fill(uint32_t b, bool keep_on_device, bool keep_on_host) {
   if (constant) driver_.fill(placed.address, *constant, buffer.bytes, nullptr);
   if (constant && !keep_on_host) return;
   std::vector<std::byte> content(buffer.bytes);
-  materialise(buffer.content, content);
+  materialise(buffer.content, content, workload_.source);
   driver_.upload(placed.address, content.data(), content.size());
   if (keep_on_device) {
     placed.pristine = driver_.allocate(buffer.bytes);

@@ -1,7 +1,8 @@
 // The workload's buffers on the device. Both arms use the same ones at the same addresses: between processes, and
 // between allocations, kernel times differ by percents through physical placement alone.
 //
-// Addresses are the driver's choice; every pointer that a launch holds is a relocation.
+// Addresses are the driver's choice, or the recorded ones (worker/placement.h); every pointer that a launch holds is a
+// relocation.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +27,16 @@ class DeviceBuffers {
     return buffer < placed_.size() ? placed_[buffer].address : workspaces_[arm][buffer - placed_.size()].address;
   }
 
+  // Of a recording: buffers with a recorded address, and those that lie there.
+  uint32_t wanted() const { return wanted_; }
+  uint32_t exact() const { return exact_; }
+  bool is_exact(uint32_t buffer) const { return placed_[buffer].address == workload_.buffers[buffer].address; }
+
   // First content into every written buffer, and into the guards. Nothing is in flight before; the caller synchronises
   // after.
   void restore(gpu::CUstream stream);
 
-  // What an upload call sends to the device: the buffer's own first content. Null for buffers that no call uploads to.
+  // What an upload call without a payload sends: the buffer's own first content. Null for buffers that none uploads to.
   const std::byte* upload_source(uint32_t buffer) const { return placed_[buffer].host.data(); }
 
   // The region's guard, buffer and guard, into `out` (as long as that).
@@ -43,12 +49,14 @@ class DeviceBuffers {
     std::vector<std::byte> host;    // the first content, where it is needed at run time
   };
   void place(uint32_t buffer);
+  void place_as_recorded(const ReplayPlan& plan);
   void fill(uint32_t buffer, bool keep_on_device, bool keep_on_host);
   void fill_guards(uint32_t buffer, gpu::CUstream stream);
 
   gpu::Driver& driver_;
   const Workload& workload_;
   uint64_t guard_;
+  uint32_t wanted_ = 0, exact_ = 0;
   uint8_t guard_value_;
   std::vector<Placed> placed_;
   struct Workspace {

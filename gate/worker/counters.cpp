@@ -104,7 +104,7 @@ void run_counters(Shared& shared, const std::vector<PreparedArm>& arms, const En
     for (const Round& round : shared.plan.rounds) {
       uint32_t set = round.pair / shared.plan.counter_repeats;
       position = {.stage = "restore", .arm = round.arm};
-      shared.buffers.restore(shared.streams[0]);
+      shared.buffers.restore(nullptr);
       shared.driver.synchronize_context();
       position.stage = "counters";
       // Each pass has images of its own: CUPTI adds to what an image holds.

@@ -9,6 +9,9 @@
 #include "worker/canary.h"
 #include "worker/counters.h"
 #include "worker/engine.h"
+#include "worker/fidelity.h"
+#include "worker/graphs.h"
+#include "worker/live.h"
 #include "worker/protocol.h"
 #include "workload/kgw.h"
 
@@ -76,9 +79,11 @@ void read_inputs(Worker& worker) {
 
 // Device-side collection starts before the driver is initialised: what comes earlier is not seen.
 void initialise(Worker& worker) {
-  if (!worker.hello.cupti.empty() && worker.plan.mode != ReplayMode::counters)
-    worker.collector =
-        CuptiCollector::start(worker.hello.cupti, worker.hello.collect).value_or_throw(Exit::environment);
+  if (!worker.hello.cupti.empty() && worker.plan.mode != ReplayMode::counters) {
+    Collect collect = worker.hello.collect;
+    collect.graph_nodes = !worker.workload.graphs.empty();
+    worker.collector = CuptiCollector::start(worker.hello.cupti, collect).value_or_throw(Exit::environment);
+  }
   worker.driver->initialise(worker.hello.ordinal, worker.workload.blocking_sync);
   Message device;
   device.type = Message::Type::device;
@@ -98,13 +103,27 @@ void announce_canary(Worker& worker) {
   expect(worker, Message::Type::go);
 }
 
+// Graphs run as graphs where time counts. The virtual GPU counts launch by launch, so there they are taken apart.
+bool rebuilds_graphs(const Worker& worker) {
+  if (worker.workload.graphs.empty()) return false;
+  return worker.plan.mode == ReplayMode::fidelity ||
+         (worker.plan.mode == ReplayMode::timing && !worker.driver->is_virtual());
+}
+
 void replay(Worker& worker) {
   LoadedKernels kernels = load_kernels(*worker.driver, worker.workload, worker.plan, worker.position);
   worker.position = {.stage = "memory"};
   DeviceBuffers buffers(*worker.driver, worker.workload, worker.plan);
   auto arms = prepare_arms(*worker.driver, worker.workload, worker.plan, kernels, buffers, worker.position);
   Shared shared(*worker.driver, worker.workload, worker.plan, buffers);
+  worker.position = {.stage = "bind"};
+  if (worker.plan.mode == ReplayMode::live)
+    shared.recorded = prepare_recorded(*worker.driver, worker.workload, kernels, buffers);
+  if (rebuilds_graphs(worker))
+    shared.graphs = build_graphs(*worker.driver, worker.workload, arms, buffers, shared.events, worker.collector.get(),
+                                 *worker.writer, worker.position);
   send_numbers(worker, Message::Type::loaded, kernels.load_ns);
+  send_numbers(worker, Message::Type::placed, {{"wanted", buffers.wanted()}, {"exact", buffers.exact()}});
   announce_canary(worker);
 
   EngineOutput output{*worker.writer, worker.collector.get(), {}, worker.readback.bytes()};
@@ -122,8 +141,11 @@ void replay(Worker& worker) {
       run_timing(shared, arms, output);
       break;
     case ReplayMode::live:
+      run_live(shared, arms, output);
+      break;
     case ReplayMode::fidelity:
-      throw WorkerError("internal", "a replay mode that this worker does not know");
+      run_fidelity(shared, arms, output);
+      break;
     case ReplayMode::counters:
       worker.position = {.stage = "counters"};
       run_counters(shared, arms, output, worker.hello.cupti);

@@ -26,7 +26,7 @@ void run_numeric(Shared& shared, const std::vector<PreparedArm>& arms, const Eng
     for (size_t i = 0; i < shared.plan.rounds.size(); ++i) {
       const Round& round = shared.plan.rounds[i];
       position = {.stage = "restore", .arm = round.arm};
-      if (i > 0) shared.buffers.restore(shared.streams[0]);
+      if (i > 0) shared.buffers.restore(nullptr);
       shared.driver.synchronize_context();
       if (output.collector) output.collector->drain(output.writer, wire::kNoRound);
 
@@ -34,13 +34,13 @@ void run_numeric(Shared& shared, const std::vector<PreparedArm>& arms, const Eng
                                round.pair};
       RoundStart start{&arms[round.arm], round.arm, round.round, record.begin};
       replayer.begin(start);
-      for (uint32_t r = 0; r < workload.requests.size(); ++r) {
-        position.stage = nullptr;  // the replayer knows better
-        replayer.play_request(r, 0);
-        position = {.stage = "sync", .arm = round.arm, .request = r, .launch = replayer.suspect()};
+      position.stage = nullptr;  // the replayer knows better
+      replayer.play_in_order([&](uint32_t request) {
+        position = {.stage = "sync", .arm = round.arm, .request = request, .launch = replayer.suspect()};
         shared.driver.synchronize_context();
-        output.progress(round.round, r);
-      }
+        output.progress(round.round, request);
+        position.stage = nullptr;
+      });
       record.end = now_ns();
       own.append(record);
       output.writer.merge(own);

@@ -17,9 +17,9 @@ using Type = Message::Type;
 namespace {
 
 constexpr std::pair<Type, const char*> kTypes[] = {
-    {Type::hello, "hello"},   {Type::ready, "ready"},   {Type::start, "start"}, {Type::device, "device"},
-    {Type::loaded, "loaded"}, {Type::canary, "canary"}, {Type::go, "go"},       {Type::progress, "progress"},
-    {Type::fault, "fault"},   {Type::done, "done"}};
+    {Type::hello, "hello"},       {Type::ready, "ready"},   {Type::start, "start"},   {Type::device, "device"},
+    {Type::loaded, "loaded"},     {Type::placed, "placed"}, {Type::canary, "canary"}, {Type::go, "go"},
+    {Type::progress, "progress"}, {Type::fault, "fault"},   {Type::done, "done"}};
 
 constexpr size_t kMaxPath = 4096, kMaxText = 4000;
 constexpr size_t kMaxNumbers = 64;
@@ -186,6 +186,7 @@ json body(const Message& m) {
     case Type::device:
       return write_device(m.device);
     case Type::loaded:
+    case Type::placed:
     case Type::canary:
     case Type::progress:
       return {{"numbers", m.numbers}};
@@ -216,6 +217,9 @@ Message read_body(Type type, JsonFields& fields) {
       break;
     case Type::loaded:
       m.numbers = read_numbers(fields, {});
+      break;
+    case Type::placed:
+      m.numbers = read_numbers(fields, {"wanted", "exact"});
       break;
     case Type::canary:
       m.numbers = read_numbers(fields, {"launches", "syncs", "begin", "end"});

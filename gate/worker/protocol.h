@@ -7,6 +7,7 @@
 //   kgate → worker   start {}
 //   worker → kgate   device {...}
 //   worker → kgate   loaded {arm label: ns, ...}
+//   worker → kgate   placed {wanted, exact}       buffers with a recorded address, and those that lie there
 //   worker → kgate   canary {launches, syncs, begin, end}  made between begin and end (CLOCK_MONOTONIC ns), nothing
 //   else kgate → worker   go {} worker → kgate   progress {round, request?}   one a round; numeric: one a request as
 //   well, before its round's worker → kgate   done {collected, health}     the end worker → kgate   fault {stage, arm,
@@ -27,7 +28,7 @@
 
 namespace kgate::worker {
 
-constexpr int kProtocolVersion = 1;
+constexpr int kProtocolVersion = 2;
 constexpr int kControlFd = 3, kRecordFd = 4, kReadbackFd = 5;
 constexpr size_t kMaxMessage = 64 * 1024;
 
@@ -53,7 +54,7 @@ struct FaultEvent {
 };
 
 struct Message {
-  enum class Type { hello, ready, start, device, loaded, canary, go, progress, fault, done } type = Type::ready;
+  enum class Type { hello, ready, start, device, loaded, placed, canary, go, progress, fault, done } type = Type::ready;
   Hello hello;                   // hello
   int pid = 0;                   // ready
   gpu::DeviceProperties device;  // device

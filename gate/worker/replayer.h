@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -23,6 +24,7 @@
 namespace kgate::worker {
 
 class CounterSampler;
+class LiveSampler;
 
 // What the threads of a worker share. Streams and events are made once and used by both arms.
 struct Shared {
@@ -37,6 +39,23 @@ struct Shared {
   std::mutex counting;                // virtual GPU only: a launch and the reading of its counts are one step
   std::atomic<bool> stop{false};      // some thread has failed
   CounterSampler* sampler = nullptr;  // counters mode
+  LiveSampler* live = nullptr;        // live mode
+  PreparedArm recorded;               // live mode: the launches as recorded
+
+  // By arm and workload graph; empty where graphs are taken apart: numbers are compared launch by launch, and the
+  // virtual GPU counts launches one by one.
+  std::vector<std::vector<gpu::CUgraphExec>> graphs;
+
+  // Host memory that uploads send, by payload: page-locked and pageable, each where some call needs it.
+  struct HostData {
+    const std::byte* pinned = nullptr;
+    std::vector<std::byte> pageable;
+  };
+  std::vector<HostData> payloads;
+  std::byte* pinned_sink = nullptr;  // destination of downloads into page-locked memory
+  // Replayed allocations, which nothing uses.
+  std::vector<gpu::CUdeviceptr> scratch;
+  void free_scratch();  // those that a round left
 
   // Calls that another call waits for: how often each has returned in this round, and when last.
   struct Returned {
@@ -63,6 +82,9 @@ class Replayer {
   void begin(const RoundStart& start);  // or step by step; `start` outlives the round
   void begin(RoundStart&& start) = delete;
   void play_request(uint32_t request, uint64_t loop);
+  // All calls of the workload once, in the order in which they were issued, whatever their thread. `after` is told of
+  // each request that has ended.
+  void play_in_order(const std::function<void(uint32_t request)>& after);
 
   RecordWriter::Stage& stage() { return stage_; }
   const Position& position() const { return position_; }  // where an exception came from
@@ -71,13 +93,33 @@ class Replayer {
   uint32_t suspect() const { return follows_edges_ || launched_ != 1 ? kNone : last_launch_; }
 
  private:
+  // A launch in its place: made by a call, or by a node of a graph that is taken apart.
+  struct Site {
+    uint32_t call, launch;
+    uint32_t node = kNone;
+  };
+  wire::RequestRecord open_request(uint32_t request, uint64_t loop);
+  void close_request(wire::RequestRecord& record);
+  void play_call(uint32_t call, wire::RequestRecord& record, uint64_t loop);
   uint64_t wait_for(const Call& call, uint64_t arrival, uint64_t loop);
   uint64_t await_others(const Call& call, uint64_t loop);
-  void launch_all(uint32_t call, uint64_t due, wire::RequestRecord& record);
-  void launch(uint32_t call, uint16_t item, const wire::RequestRecord& record);
+  void launch_all(const Site& site, uint64_t due, wire::RequestRecord& record);
+  void run_steps(const Site& site, const PreparedCall& prepared, uint64_t due, wire::RequestRecord& record);
+  void launch(const Site& site, const PreparedCall& prepared, const PreparedStep& step, uint16_t item,
+              const wire::RequestRecord& record);
+  void launch_graph(uint32_t call, uint64_t due, wire::RequestRecord& record);
   void perform(const PreparedStep& step, gpu::CUstream stream);
   void perform(const Call& call);
+  void perform(const GraphNode& node, gpu::CUstream stream);
+  void upload(const Call& call, gpu::CUstream stream);
+  void download(const Call& call, gpu::CUstream stream);
   void note(wire::RequestRecord& record, uint64_t due, uint64_t issue);
+  gpu::CUdeviceptr at(uint32_t buffer, uint64_t offset) const {
+    return shared_.buffers.address(buffer, start_->arm_index) + offset;
+  }
+  uint64_t paced(uint64_t ns) const {
+    return shared_.plan.speed == 1 ? ns : static_cast<uint64_t>(static_cast<double>(ns) / shared_.plan.speed);
+  }
 
   Shared& shared_;
   bool paced_, follows_edges_, is_virtual_;

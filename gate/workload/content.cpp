@@ -105,4 +105,6 @@ void materialise(const Content& content, std::span<std::byte> out) {
   }
 }
 
+void materialise(const Content& content, std::span<std::byte> out, const std::filesystem::path&) { materialise(content, out); }
+
 }  // namespace kgate

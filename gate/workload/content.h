@@ -11,5 +11,6 @@ namespace kgate {
 
 // Fills `out` (the whole buffer).
 void materialise(const Content& content, std::span<std::byte> out);
+void materialise(const Content& content, std::span<std::byte> out, const std::filesystem::path& source);
 
 }  // namespace kgate

@@ -13,7 +13,7 @@ namespace {
 
 using namespace sample;
 
-const std::string kReady = "echo '{\"type\":\"ready\",\"version\":1,\"pid\":'$$'}' >&3\n";
+const std::string kReady = "echo '{\"type\":\"ready\",\"version\":2,\"pid\":'$$'}' >&3\n";
 const std::string kDevice =
     "echo "
     "'{\"type\":\"device\",\"virtual\":true,\"ordinal\":0,\"name\":\"x\",\"uuid\":\"\",\"cc_major\":9,\"cc_minor\":0,"
@@ -21,7 +21,9 @@ const std::string kDevice =
     "\"driver_version\":1,\"total_memory\":1,\"free_memory\":1,\"max_shared_per_block_optin\":1,\"max_threads_per_"
     "block\":1,"
     "\"library\":\"x\"}' >&3\n";
-const std::string kLoaded = "echo '{\"type\":\"loaded\",\"numbers\":{}}' >&3\n";
+const std::string kLoaded =
+    "echo '{\"type\":\"loaded\",\"numbers\":{}}' >&3\n"
+    "echo '{\"type\":\"placed\",\"numbers\":{\"wanted\":0,\"exact\":0}}' >&3\n";
 const std::string kCanary =
     "echo '{\"type\":\"canary\",\"numbers\":{\"launches\":1,\"syncs\":1,\"begin\":1,\"end\":2}}' >&3\n";
 const std::string kPrepared = kReady + kDevice + kLoaded + kCanary;
@@ -147,7 +149,7 @@ TEST_F(HostileWorker, another_protocol_version_is_refused) {
 }
 
 TEST_F(HostileWorker, another_process_id_is_refused) {
-  auto outcome = with("echo '{\"type\":\"ready\",\"version\":1,\"pid\":1}' >&3\nsleep 1000\n");
+  auto outcome = with("echo '{\"type\":\"ready\",\"version\":2,\"pid\":1}' >&3\nsleep 1000\n");
   EXPECT_EQ(outcome.end, WorkerEnd::garbage);
 }
 

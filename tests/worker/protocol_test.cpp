@@ -127,9 +127,9 @@ TEST(Protocol, text_from_the_worker_is_cleaned_of_control_characters) {
 }
 
 TEST(Protocol, another_version_is_refused_by_name) {
-  auto back = decode(R"({"type":"ready","version":2,"pid":10})");
+  auto back = decode(R"({"type":"ready","version":3,"pid":10})");
   ASSERT_FALSE(back);
-  EXPECT_NE(back.failure().what.find("protocol version 2"), std::string::npos);
+  EXPECT_NE(back.failure().what.find("protocol version 3"), std::string::npos);
 }
 
 class Refused : public testing::TestWithParam<const char*> {};
