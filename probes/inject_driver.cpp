@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 
+#include "trace/collector.h"
+
 namespace kgate::inject {
 
 namespace {
@@ -35,12 +37,21 @@ Driver find_driver(const void* caller) {
     driver.path = file_of(handle);
   }
   if (driver.path.empty()) return driver;
+  driver.handle = handle;
   driver.exports_cupti = dlsym(handle, "cuptiActivityEnable") != nullptr;
 #define KGATE_RESOLVE(name, parameters) \
   driver.name = reinterpret_cast<gpu::CUresult(*) parameters>(dlsym(handle, #name));
   KGATE_INJECT_CALLS(KGATE_RESOLVE)
 #undef KGATE_RESOLVE
   return driver;
+}
+
+std::string cupti_library(const Driver& driver) {
+  if (driver.exports_cupti) return driver.path;
+  constexpr const char* kName = "libcupti.so.13";
+  if (std::getenv("KGATE_CUPTI") == nullptr && dlopen(kName, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD) != nullptr)
+    return kName;
+  return find_cupti();
 }
 
 }  // namespace kgate::inject

@@ -21,11 +21,16 @@ struct Driver {
 #define KGATE_CALL(name, parameters) gpu::CUresult(*name) parameters = nullptr;
   KGATE_INJECT_CALLS(KGATE_CALL)
 #undef KGATE_CALL
+  void* handle = nullptr;
   std::string path;            // resolved; empty: not found
   bool exports_cupti = false;  // the virtual GPU: it is its own CUPTI
 };
 
 // `caller`: an address inside the library that called InitializeInjection().
 Driver find_driver(const void* caller);
+
+// The CUPTI to load; empty: none is found. The virtual GPU is its own. Otherwise the application's CUPTI is taken where
+// it has loaded one: two copies in one process are two tools that fight over one driver.
+std::string cupti_library(const Driver& driver);
 
 }  // namespace kgate::inject

@@ -189,16 +189,6 @@ Result<Fd> create_records(Session& s) {
   return Failure{"cannot create: too many files of this process", s.stem + ".kgr", {}};
 }
 
-// The virtual GPU is its own CUPTI. Otherwise the application's CUPTI is taken where it has loaded one: two copies in
-// one process are two tools that fight over one driver.
-std::string cupti_library(const Driver& driver) {
-  if (driver.exports_cupti) return driver.path;
-  constexpr const char* kName = "libcupti.so.13";
-  if (std::getenv("KGATE_CUPTI") == nullptr && dlopen(kName, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD) != nullptr)
-    return kName;
-  return find_cupti();
-}
-
 std::optional<Failure> start(Session& s, const void* caller) {
   auto file = create_records(s);
   if (!file) return file.failure();
