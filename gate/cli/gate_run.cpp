@@ -68,9 +68,9 @@ void prepare_output(const fs::path& out) {
 void open_inputs(Gate& gate) {
   prepare_output(gate.request.out);
   gate.contract = read_contract(gate.request.contract);
-  if (gate.contract.params.empty() || gate.contract.launch.grid[0].text().empty())
+  if (!gate.contract.has_shapes && !gate.request.workload && !gate.contract.workload)
     throw Error(Exit::bad_input, "the contract does not say how its kernel is launched", gate.contract.path.string(),
-                "give `params:`, `launch:` and `shapes:` (docs/formats.md)");
+                "name a workload (--workload), or give `params:`, `launch:` and `shapes:` (docs/formats.md)");
   gate.device = gpu::choose_device(gate.request.device).value_or_throw(Exit::environment);
   // Enough for a contract's shapes and little enough that a hang is found in seconds, not minutes.
   if (gate.is_virtual()) ::setenv("KGATE_VGPU_BUDGET", "67108864", /*overwrite=*/0);
@@ -92,10 +92,13 @@ void prepare_kernels(Gate& gate) {
     gate.baseline = prepare(*path, name, "baseline", gate.arch(), gate.is_virtual(), findings);
   } else if (gate.workload) {
     auto judged = judged_launches(*gate.workload, gate.contract).value_or_throw(Exit::bad_input);
-    const auto& kernel = gate.workload->kernels[gate.workload->launches[judged.front()].kernel];
-    fs::path file = gate.scratch.path() / "recorded";
-    write_file_atomic(file, gate.workload->modules[kernel.module].image).value_or_throw(Exit::environment);
-    gate.baseline = prepare(file, kernel.entry, "baseline", gate.arch(), gate.is_virtual(), findings);
+    auto kernels = judged_kernels(*gate.workload, judged);
+    if (kernels.size() == 1) {  // of several the baseline's arm launches what was recorded
+      const auto& kernel = gate.workload->kernels[kernels.front()];
+      fs::path file = gate.scratch.path() / "recorded";
+      write_file_atomic(file, gate.workload->modules[kernel.module].image).value_or_throw(Exit::environment);
+      gate.baseline = prepare(file, kernel.entry, "baseline", gate.arch(), gate.is_virtual(), findings);
+    }
   }
   if (gate.contract.reference && gate.request.scope != Scope::static_only)
     gate.reference = prepare(gate.contract.reference->path, gate.contract.reference->entry, "reference", gate.arch(),
@@ -128,7 +131,7 @@ void check_binding(Gate& gate) {
   if (gate.request.scope != Scope::static_only)
     check_memory(gate.contract, cases, gate.device.properties.free_memory, gate.device.properties.name);
   for (const auto& test_case : cases) {
-    auto fits = check_candidate_launch(gate.contract, gate.candidate->entry, test_case);
+    auto fits = check_candidate_launch(gate.contract, *gate.candidate, test_case);
     if (fits) continue;
     const Failure& failure = fits.failure();
     gate.verdict.findings.push_back(
@@ -136,6 +139,17 @@ void check_binding(Gate& gate) {
          failure.where.empty() ? gate.contract.path.string() : failure.where, Exit::bad_input});
     return;
   }
+  if (!gate.workload) return;
+  // The workload's own launches, all of them: what does not fit is refused before anything runs.
+  std::optional<KernelImage> baseline;
+  if (gate.baseline) baseline = kernel_image(*gate.baseline);
+  auto arms =
+      compare_arms(*gate.workload, gate.contract, baseline ? &*baseline : nullptr, kernel_image(*gate.candidate));
+  if (arms) return;
+  const Failure& failure = arms.failure();
+  gate.verdict.findings.push_back(
+      {"param_mismatch", "binding", failure.what + (failure.hint.empty() ? "" : "; " + failure.hint),
+       failure.where.empty() ? gate.contract.path.string() : failure.where, Exit::bad_input});
 }
 
 PrecheckResult precheck(Gate& gate) {
@@ -227,7 +241,7 @@ std::unique_ptr<TraceStore> replay_and_judge(Gate& gate, const StaticFigures& st
   ReplayRequest replay;
   replay.contract = &gate.contract;
   replay.candidate = &*gate.candidate;
-  replay.baseline = &*gate.baseline;
+  replay.baseline = gate.baseline ? &*gate.baseline : nullptr;
   replay.workload = &*gate.workload;
   replay.device = gate.device;
   replay.limits = gate.limits;

@@ -28,9 +28,11 @@ constexpr uint32_t kVirtualPairs = 2;
 class Replayer {
  public:
   Replayer(const ReplayRequest& request, Verdict& verdict) : request_(request), verdict_(verdict) {
-    comparison_ =
-        compare_arms(*request.workload, *request.contract, image_of(*request.baseline), image_of(*request.candidate))
-            .value_or_throw(Exit::bad_input);
+    std::optional<KernelImage> baseline;
+    if (request.baseline) baseline = kernel_image(*request.baseline);
+    comparison_ = compare_arms(*request.workload, *request.contract, baseline ? &*baseline : nullptr,
+                               kernel_image(*request.candidate))
+                      .value_or_throw(Exit::bad_input);
     workload_file_ = scratch_.path() / "workload.kgw";
     write_kgw(*request.workload, workload_file_);
   }
@@ -73,11 +75,6 @@ class Replayer {
   bool is_virtual() const { return request_.device.kind == gpu::DeviceKind::virtual_gpu; }
   bool external() const { return request_.workload->arrivals == Arrivals::external; }
 
-  static KernelImage image_of(const Prepared& prepared) {
-    return {prepared.label, prepared.source.path.filename().string(), prepared.image, prepared.entry,
-            prepared.kernel_id};
-  }
-
   RunInfo run_info() const {
     RunInfo info;
     const auto& device = request_.device.properties;
@@ -86,7 +83,7 @@ class Replayer {
     info.facts["driver_version"] = std::to_string(device.driver_version);
     info.facts["workload"] = request_.workload->name;
     info.facts["workload_sha256"] = request_.workload->sha256;
-    info.facts["baseline_kernel_id"] = request_.baseline->kernel_id;
+    if (request_.baseline) info.facts["baseline_kernel_id"] = request_.baseline->kernel_id;
     info.facts["candidate_kernel_id"] = request_.candidate->kernel_id;
     info.facts["candidate_sha256"] = request_.candidate->source.sha256;
     info.facts["seed"] = std::to_string(request_.seed);
@@ -144,9 +141,10 @@ class Replayer {
     WorkerOutcome baseline = run_worker(alone, *request_.workload, options);
     throw_if_interrupted();
     if (baseline.end != WorkerEnd::completed)
-      throw Error(
-          Exit::bad_input, "the baseline itself fails in the workload: " + finding_of(baseline, "replay", "").text,
-          request_.baseline->source.path.string(), "mend it first: a candidate is only judged against what works");
+      throw Error(Exit::bad_input,
+                  "the baseline itself fails in the workload: " + finding_of(baseline, "replay", "").text,
+                  request_.baseline ? request_.baseline->source.path.string() : request_.workload->name,
+                  "mend it first: a candidate is only judged against what works");
     WorkerOutcome again = run_worker(plan(pairs), *request_.workload, options);
     throw_if_interrupted();
     if (again.end == WorkerEnd::completed) {

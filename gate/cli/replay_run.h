@@ -17,7 +17,7 @@ namespace kgate {
 struct ReplayRequest {
   const Contract* contract = nullptr;
   const Prepared* candidate = nullptr;
-  const Prepared* baseline = nullptr;
+  const Prepared* baseline = nullptr;  // null: what was recorded
   const Workload* workload = nullptr;
   gpu::DeviceChoice device;
   std::vector<EffectiveLimit> limits;

@@ -12,7 +12,7 @@
 #include <map>
 
 #include "precheck/numbers.h"
-#include "replay/substitute.h"
+#include "replay/arms.h"
 #include "support/hash.h"
 #include "support/text.h"
 #include "workload/content.h"
@@ -20,6 +20,8 @@
 namespace kgate {
 
 namespace {
+
+constexpr uint64_t kEmptyTensorBytes = 16;  // a driver refuses empty allocations
 
 std::string shape_label(const Environment& shape) {
   std::string label;
@@ -139,7 +141,7 @@ Buffer make_buffer(const Contract& contract, const Case& test_case, size_t param
   bool output = tensor.role == Role::out || tensor.role == Role::inout;
   bool widened = subject == Subject::reference && output && is_floating(tensor.dtype);
   buffer.bytes = widened ? slot.elements * sizeof(double) : slot.bytes;
-  if (buffer.bytes == 0) buffer.bytes = 16;  // a driver refuses empty allocations
+  buffer.bytes = std::max<uint64_t>(buffer.bytes, kEmptyTensorBytes);
   buffer.written = tensor.role != Role::in;
   if (tensor.role == Role::out) {
     buffer.content = ContentPoison{poison_of(tensor.dtype)};
@@ -164,6 +166,7 @@ Buffer make_buffer(const Contract& contract, const Case& test_case, size_t param
 }  // namespace
 
 std::vector<Case> make_cases(const Contract& contract, uint64_t seed) {
+  if (!contract.has_shapes) return {};
   std::vector<Environment> shapes = contract.shapes;
   if (shapes.empty()) shapes.emplace_back();
   std::vector<Case> cases;
@@ -221,7 +224,12 @@ Case launch_case(const Contract& contract, const Workload& workload, const Launc
 Result<LaunchCases> make_launch_cases(const Contract& contract, const Workload& workload,
                                       const std::vector<uint32_t>& judged, uint64_t seed) {
   std::map<std::string, uint32_t> distinct;
-  for (uint32_t index : judged) distinct.emplace(launch_key(workload.launches[index]), index);
+  const bool several = judged_kernels(workload, judged).size() > 1;
+  for (uint32_t index : judged) {
+    const std::string& entry = workload.kernels[workload.launches[index].kernel].entry;
+    if (several && entry != contract.kernel && entry != contract.baseline_entry) continue;
+    distinct.emplace(launch_key(workload.launches[index]), index);
+  }
   LaunchCases result;
   result.distinct = distinct.size();
   size_t position = 0, wanted = std::min(distinct.size(), kMaxLaunchCases);
@@ -270,12 +278,58 @@ std::string input_bytes(const Contract& contract, const Case& test_case, size_t 
   return bytes;
 }
 
-Result<std::monostate> check_candidate_launch(const Contract& contract, const Entry& candidate, const Case& test_case) {
+namespace {
+
+// The rule for the contract's own kernel; null: the same ABI.
+Result<const Replacement*> own_rule(const Contract& contract) {
+  const Replacement* none = nullptr;
+  if (contract.binding.replacements.empty()) return none;
+  for (const Replacement& rule : contract.binding.replacements) {
+    if (!glob_match(rule.kernel_glob, contract.kernel) && !glob_match(rule.kernel_glob, contract.baseline_entry))
+      continue;
+    if (!rule.then.empty())
+      return Failure{
+          fmt::format("the rule takes '{}' together with what follows it, and the contract's shapes launch it "
+                      "alone",
+                      contract.kernel),
+          rule.where, "leave out `launch:` and `shapes:`; numbers are then compared on the workload"};
+    return &rule;
+  }
+  return Failure{fmt::format("no rule of `replace:` takes the contract's own kernel '{}'", contract.kernel),
+                 contract.binding.replacements.front().where,
+                 "write one, or leave out `launch:` and `shapes:`; numbers are then compared on the workload"};
+}
+
+}  // namespace
+
+Result<Arm> candidate_arm(const Contract& contract, const Prepared& candidate, const Workload& workload) {
+  auto rule = own_rule(contract);
+  if (!rule) return rule.failure();
+  KernelImage image = kernel_image(candidate);
+  Substitution substitution(contract.binding, image, workload, false);
+  std::map<uint32_t, std::vector<ArmItem>> replace;
+  for (uint32_t launch = 0; launch < workload.launches.size(); ++launch) {
+    auto items = substitution.items(*rule, {&launch, 1});
+    if (!items) return items.failure();
+    replace[launch] = std::move(*items);
+  }
+  Arm arm = substitution.arm();
+  arm.replace = std::move(replace);
+  return arm;
+}
+
+Result<std::monostate> check_candidate_launch(const Contract& contract, const Prepared& candidate,
+                                              const Case& test_case) {
   try {
-    LaunchSpec launch = contract_launch(contract, test_case, 0);
-    if (auto launches = substitute(contract.binding, contract.kernel, launch, contract_kernel(contract), candidate);
-        !launches)
-      return launches.failure();
+    Workload workload;
+    workload.kernels.push_back(contract_kernel(contract));
+    for (const auto& slot : tensor_slots(contract, test_case)) {
+      Buffer buffer;
+      buffer.bytes = std::max<uint64_t>(slot.bytes, kEmptyTensorBytes);
+      workload.buffers.push_back(std::move(buffer));
+    }
+    workload.launches.push_back(contract_launch(contract, test_case, 0));
+    if (auto arm = candidate_arm(contract, candidate, workload); !arm) return arm.failure();
   } catch (const Error& error) {
     if (error.code() != Exit::bad_input) throw;
     return error.failure();
@@ -305,27 +359,24 @@ Workload numeric_workload(const Contract& contract, const Prepared& prepared, Su
   Workload workload;
   workload.name = "numeric " + prepared.label;
   workload.modules.push_back({prepared.source.path.filename().string(), prepared.image, sha256(prepared.image)});
-  WorkloadKernel recorded = contract_kernel(contract);
-  WorkloadKernel own;
-  own.entry = prepared.entry.name;
-  for (const auto& param : prepared.entry.params) own.params.emplace_back(param.offset, param.size);
-  own.param_bytes = prepared.entry.param_bytes;
-  workload.kernels.push_back(own);
+  const WorkloadKernel recorded = contract_kernel(contract);
+  workload.kernels.push_back(recorded);
+  if (subject != Subject::candidate) {
+    WorkloadKernel& own = workload.kernels.front();
+    own.entry = prepared.entry.name;
+    if (auto same = check_same_abi(recorded, prepared.entry, prepared.label); !same)
+      throw Error(Exit::bad_input, same.failure().what, prepared.source.path.string(), same.failure().hint);
+    own.param_bytes = prepared.entry.param_bytes;
+  }
 
   for (size_t index = first; index < last; ++index) {
     uint32_t first_buffer = static_cast<uint32_t>(workload.buffers.size());
     for (const auto& slot : tensor_slots(contract, cases[index]))
       workload.buffers.push_back(make_buffer(contract, cases[index], slot.param, slot, subject));
     LaunchSpec launch = contract_launch(contract, cases[index], first_buffer);
-    if (subject == Subject::candidate) {
-      auto launches = substitute(contract.binding, contract.kernel, launch, recorded, prepared.entry);
-      launch = std::move(launches).value_or_throw(Exit::bad_input).front();
-    } else {
-      if (auto same = check_same_abi(recorded, prepared.entry, prepared.label); !same)
-        throw Error(Exit::bad_input, same.failure().what, prepared.source.path.string(), same.failure().hint);
-      if (subject == Subject::reference) relaunch_as_reference(launch);
-    }
+    if (subject == Subject::reference) relaunch_as_reference(launch);
     launch.kernel = 0;
+    launch.params.resize(workload.kernels.front().param_bytes);  // padding after the last parameter may differ
     Call call;
     call.launch = static_cast<uint32_t>(workload.launches.size());
     workload.launches.push_back(std::move(launch));

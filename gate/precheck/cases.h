@@ -21,11 +21,11 @@ struct Case {
   bool special = false;                // some inputs are NaN
   uint64_t seed = 0;
 };
-std::vector<Case> make_cases(const Contract& contract, uint64_t seed);
+std::vector<Case> make_cases(const Contract& contract, uint64_t seed);  // none without has_shapes
 
-// One case for each distinct judged launch of the workload (other grid, block, shared memory or scalars), at most
-// kMaxLaunchCases spread over them: what production launches is compared too, not only the shapes that somebody wrote
-// down. Failure: the workload's kernel does not have the contract's parameters.
+// One case for each distinct judged launch of the contract's kernel in the workload (other grid, block, shared memory
+// or scalars), at most kMaxLaunchCases spread over them: what production launches is compared too, not only the shapes
+// that somebody wrote down. Failure: the workload's kernel does not have the contract's parameters.
 constexpr size_t kMaxLaunchCases = 64;
 struct LaunchCases {
   std::vector<Case> cases;
@@ -49,8 +49,9 @@ std::vector<TensorSlot> tensor_slots(const Contract& contract,
 // First content of a tensor in the contract's dtype. Outputs are poisoned with 0xff.
 std::string input_bytes(const Contract& contract, const Case& test_case, size_t param, const TensorSlot& slot);
 
-// Whether the candidate can be launched in this case as the contract and its binding say. Builds no buffer.
-Result<std::monostate> check_candidate_launch(const Contract& contract, const Entry& candidate, const Case& test_case);
+// Whether the candidate can be launched in this case as the contract and its binding say. Builds no content.
+Result<std::monostate> check_candidate_launch(const Contract& contract, const Prepared& candidate,
+                                              const Case& test_case);
 
 // Throws Error{environment} naming the first case that needs more memory than `free_bytes`.
 void check_memory(const Contract& contract, const std::vector<Case>& cases, uint64_t free_bytes,
@@ -61,9 +62,14 @@ uint64_t case_bytes(const Contract& contract, const Case& test_case);
 
 enum class Subject { candidate, baseline, reference };
 
-// A workload with one request a case (for cases [first, last)). The reference gets its floating outputs as f64 and a
-// launch of kgate's own choosing. Throws Error{bad_input} when the binding or the contract's launch does not fit.
+// A workload with one request a case (for cases [first, last)): the contract's launch of its kernel, on `prepared`. The
+// reference gets its floating outputs as f64 and a launch of kgate's own choosing. For the candidate the kernel is only
+// named: candidate_arm says what runs instead. Throws Error{bad_input} when the contract's launch does not fit.
 Workload numeric_workload(const Contract& contract, const Prepared& prepared, Subject subject,
                           const std::vector<Case>& cases, size_t first, size_t last);
+
+// What the candidate does in place of every launch of such a workload. Failure: the binding does not fit, or takes the
+// contract's kernel not at all or only together with others.
+Result<Arm> candidate_arm(const Contract& contract, const Prepared& candidate, const Workload& workload);
 
 }  // namespace kgate

@@ -17,8 +17,15 @@
 #include "gpu/driver.h"
 #include "judge/verdict.h"
 #include "replay/session.h"
+#include "replay/substitute.h"
 
 namespace kgate {
+
+struct PreparedEntry {
+  Entry entry;
+  std::string kernel_id;               // of the machine code where there is some, else of the PTX
+  std::optional<ResourceUsage> usage;  // absent: no assembler
+};
 
 // A kernel ready to be loaded: what the driver gets, and what is known about it.
 struct Prepared {
@@ -30,8 +37,12 @@ struct Prepared {
   std::string kernel_id;      // of the machine code where there is some, else of the PTX
   bool machine_code = false;  // kernel_id is of machine code
   std::optional<ResourceUsage> usage;
-  bool executable = true;  // false: a cubin on the virtual GPU
+  std::vector<PreparedEntry> others;  // the file's other entries: a binding may name them
+  bool executable = true;             // false: a cubin on the virtual GPU
 };
+
+// As the arms of a replay take it.
+KernelImage kernel_image(const Prepared& prepared);
 
 // Reads, compiles and measures one kernel file for `arch` (0: any, as on the virtual GPU). Findings about the
 // *candidate* (it does not compile, the compiler crashed) are appended; a baseline or reference that does not compile
@@ -59,12 +70,15 @@ struct PrecheckOptions {
   std::function<void(double fraction, const std::string& what)> on_progress;
 };
 
-// Static figures of both, occupancy at the contract's first shape, and the identical-code test.
+// Static figures of both, occupancy at the contract's first shape, and the identical-code test. Of several entries that
+// the binding launches: the most registers, shared and local bytes, the sum of the spills, the least occupancy.
 void check_resources(const Contract& contract, const Prepared& candidate, const Prepared* baseline,
                      PrecheckResult& result);
 
-// Runs every shape of the contract on seeded random inputs and compares. Appends findings with ids wrong_numbers,
-// nan_mismatch, gap_written, stale_output, input_written, guard_band, out_of_bounds, hang, crash, not_executed, ...
+// Runs every shape of the contract on seeded random inputs and compares. A contract without shapes
+// (Contract::has_shapes) is not touched: `equivalence` stays absent, and numbers are a matter of the workload's own
+// launches. Appends findings with ids wrong_numbers, nan_mismatch, gap_written, stale_output, input_written,
+// guard_band, out_of_bounds, hang, crash, not_executed, ...
 void check_equivalence(const Contract& contract, const Prepared& candidate, const Prepared* baseline,
                        const Prepared* reference, const gpu::DeviceProperties& device, const PrecheckOptions& options,
                        PrecheckResult& result);

@@ -73,12 +73,16 @@ void assemble_ptx(Prepared& prepared, int arch, std::vector<Finding>& findings) 
     return;
   }
   if (result.outcome == CompileOutcome::ok) {
-    prepared.usage = resource_usage(result.log, prepared.entry.name);
-    if (auto cubin = parse_candidate(result.image, prepared.source.path))
-      if (auto entry = cubin->entry(prepared.entry.name)) {
-        prepared.kernel_id = (*entry)->kernel_id;
-        prepared.machine_code = true;
-      }
+    auto cubin = parse_candidate(result.image, prepared.source.path);
+    auto assembled = [&](const Entry& entry, std::string& id, std::optional<ResourceUsage>& usage) {
+      usage = resource_usage(result.log, entry.name);
+      if (!cubin) return false;
+      auto found = cubin->entry(entry.name);
+      if (found) id = (*found)->kernel_id;
+      return static_cast<bool>(found);
+    };
+    prepared.machine_code = assembled(prepared.entry, prepared.kernel_id, prepared.usage);
+    for (PreparedEntry& other : prepared.others) assembled(other.entry, other.kernel_id, other.usage);
   }
   prepared.compiled = std::move(result);
 }
@@ -139,9 +143,12 @@ Prepared prepare(const std::filesystem::path& path, const std::string& entry, co
   prepared.entry = *prepared.source.entry(entry).value_or_throw(Exit::bad_input);
   prepared.kernel_id = prepared.entry.kernel_id;
   prepared.image = prepared.source.bytes;
+  for (const Entry& other : prepared.source.entries)
+    if (other.name != prepared.entry.name) prepared.others.push_back({other, other.kernel_id, {}});
   if (prepared.source.kind == CodeKind::cubin) {
     prepared.machine_code = true;
     prepared.usage = usage_of_cubin(prepared.entry);
+    for (PreparedEntry& other : prepared.others) other.usage = usage_of_cubin(other.entry);
     prepared.executable = !virtual_device;
     return prepared;
   }
@@ -149,6 +156,13 @@ Prepared prepare(const std::filesystem::path& path, const std::string& entry, co
   bool assembled = prepared.compiled && prepared.compiled->outcome == CompileOutcome::ok;
   if (assembled && !virtual_device) prepared.image = prepared.compiled->image;
   return prepared;
+}
+
+KernelImage kernel_image(const Prepared& prepared) {
+  KernelImage image{prepared.label, prepared.source.path.filename().string(), prepared.image, {}};
+  image.entries.push_back({prepared.entry, prepared.kernel_id});
+  for (const PreparedEntry& other : prepared.others) image.entries.push_back({other.entry, other.kernel_id});
+  return image;
 }
 
 }  // namespace kgate

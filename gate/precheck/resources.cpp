@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "precheck/precheck.h"
+#include "support/text.h"
 
 namespace kgate {
 
@@ -16,27 +19,47 @@ int target_arch(const std::string& target) {
   return arch;
 }
 
-std::map<std::string, double, std::less<>> figures_of(const Prepared& prepared, uint32_t block_threads,
-                                                      uint32_t dynamic_shared, int arch) {
-  std::map<std::string, double, std::less<>> figures;
-  if (!prepared.usage) return figures;
-  const ResourceUsage& usage = *prepared.usage;
-  if (usage.registers) figures["registers"] = *usage.registers;
-  if (usage.stack_bytes) figures["local_bytes"] = *usage.stack_bytes;
-  if (usage.spill_store_bytes && usage.spill_load_bytes)
-    figures["spill_bytes"] = double(*usage.spill_store_bytes) + double(*usage.spill_load_bytes);
-  uint32_t shared = usage.static_shared.value_or(prepared.entry.static_shared);
+using Figures = std::map<std::string, double, std::less<>>;
+
+// One launch of an entry; threads 0: not known.
+struct BlockShape {
+  uint32_t threads = 0, shared = 0;
+};
+
+Figures figures_of(const Entry& entry, const std::optional<ResourceUsage>& usage, const BlockShape& block, int arch) {
+  Figures figures;
+  if (!usage) return figures;
+  if (usage->registers) figures["registers"] = *usage->registers;
+  if (usage->stack_bytes) figures["local_bytes"] = *usage->stack_bytes;
+  if (usage->spill_store_bytes && usage->spill_load_bytes)
+    figures["spill_bytes"] = double(*usage->spill_store_bytes) + double(*usage->spill_load_bytes);
+  uint32_t shared = usage->static_shared.value_or(entry.static_shared);
   figures["shared_bytes"] = shared;
-  if (usage.registers && block_threads)
-    if (auto occupancy = theoretical_occupancy(arch ? arch : target_arch(prepared.source.target), *usage.registers,
-                                               shared + dynamic_shared, block_threads))
+  if (usage->registers && block.threads)
+    if (auto occupancy = theoretical_occupancy(arch, *usage->registers, shared + block.shared, block.threads))
       figures["occupancy"] = occupancy->fraction;
   return figures;
 }
 
-struct BlockShape {
-  uint32_t threads = 0, shared = 0;
-};
+// What several entries have together. A figure that one of them lacks is not known of all.
+Figures together(const std::vector<Figures>& all) {
+  Figures sum;
+  for (const auto& [name, first] : all.front()) {
+    double value = first;
+    bool known = true;
+    for (size_t i = 1; i < all.size() && known; ++i) {
+      auto other = all[i].find(name);
+      known = other != all[i].end();
+      if (!known) break;
+      if (name == "spill_bytes")
+        value += other->second;
+      else
+        value = name == "occupancy" ? std::min(value, other->second) : std::max(value, other->second);
+    }
+    if (known) sum[name] = value;
+  }
+  return sum;
+}
 
 BlockShape evaluate_block(const Expr block[3], const Expr& shared, const Environment& environment) {
   BlockShape shape;
@@ -51,26 +74,72 @@ BlockShape evaluate_block(const Expr block[3], const Expr& shared, const Environ
   return shape;
 }
 
+const PreparedEntry* entry_called(const Prepared& prepared, const std::string& name) {
+  for (const PreparedEntry& other : prepared.others)
+    if (other.entry.name == name) return &other;
+  return nullptr;
+}
+
+std::vector<const ReplacementLaunch*> launches_of(const Binding& binding) {
+  std::vector<const ReplacementLaunch*> launches;
+  for (const auto& rule : binding.replacements)
+    if (rule.with)
+      for (const auto& item : *rule.with)
+        if (const auto* launch = std::get_if<ReplacementLaunch>(&item)) launches.push_back(launch);
+  return launches;
+}
+
+// A block that depends on recorded values has no one figure: occupancy is then left out.
+Figures candidate_figures(const Prepared& candidate, const Binding& binding, const BlockShape& own, int arch) {
+  auto launches = launches_of(binding);
+  if (launches.empty()) return figures_of(candidate.entry, candidate.usage, own, arch);
+  std::map<std::string, std::vector<Figures>> by_entry;
+  for (const ReplacementLaunch* launch : launches) {
+    BlockShape block = evaluate_block(launch->block, launch->shared, {});
+    const PreparedEntry* other = entry_called(candidate, launch->entry);
+    by_entry[launch->entry].push_back(other ? figures_of(other->entry, other->usage, block, arch)
+                                            : figures_of(candidate.entry, candidate.usage, block, arch));
+  }
+  std::vector<Figures> all;
+  for (auto& [name, figures] : by_entry) {
+    Figures one = together(figures);
+    if (auto spills = figures.front().find("spill_bytes"); spills != figures.front().end() && one.count("spill_bytes"))
+      one["spill_bytes"] = spills->second;  // an entry spills once, however often it is launched
+    all.push_back(std::move(one));
+  }
+  return together(all);
+}
+
+// Everything that the candidate launches in place of the baseline is the baseline's code, launched the same way.
+bool same_code(const Contract& contract, const Prepared& candidate, const Prepared& baseline) {
+  if (candidate.kernel_id.empty() || candidate.kernel_id != baseline.kernel_id) return false;
+  if (candidate.machine_code != baseline.machine_code) return false;
+  for (const auto& rule : contract.binding.replacements)
+    if (rule.with) return false;
+  for (const auto& rule : contract.binding.replacements)
+    for (const PreparedEntry& theirs : baseline.others) {
+      if (!glob_match(rule.kernel_glob, theirs.entry.name)) continue;
+      const PreparedEntry* ours = entry_called(candidate, theirs.entry.name);
+      if (!ours || ours->kernel_id != theirs.kernel_id) return false;
+    }
+  return true;
+}
+
 }  // namespace
 
 void check_resources(const Contract& contract, const Prepared& candidate, const Prepared* baseline,
                      PrecheckResult& result) {
-  Environment shape = contract.shapes.empty() ? Environment{} : contract.shapes.front();
-  BlockShape own = evaluate_block(contract.launch.block, contract.launch.shared, shape);
-  BlockShape bound = own;
-  const ReplacementLaunch* launch = nullptr;
-  for (const auto& replacement : contract.binding.replacements)
-    if (replacement.with)
-      for (const auto& item : *replacement.with)
-        if (!launch) launch = std::get_if<ReplacementLaunch>(&item);
-  // A block that depends on recorded values has no one figure: occupancy is then left out.
-  if (launch) bound = evaluate_block(launch->block, launch->shared, {});
-
+  BlockShape own;
+  if (contract.has_shapes) {
+    Environment shape = contract.shapes.empty() ? Environment{} : contract.shapes.front();
+    own = evaluate_block(contract.launch.block, contract.launch.shared, shape);
+  }
   int arch = 0;
   if (candidate.compiled && candidate.compiled->outcome == CompileOutcome::ok)
     if (auto cubin = parse_candidate(candidate.compiled->image, candidate.source.path))
       arch = target_arch(cubin->target);
-  result.statics.candidate = figures_of(candidate, bound.threads, bound.shared, arch);
+  if (!arch) arch = target_arch(candidate.source.target);
+  result.statics.candidate = candidate_figures(candidate, contract.binding, own, arch);
   if (candidate.source.kind == CodeKind::cubin)
     result.findings.push_back({"spills_unknown",
                                "resources",
@@ -78,9 +147,8 @@ void check_resources(const Contract& contract, const Prepared& candidate, const 
                                {},
                                Exit::pass});
   if (!baseline) return;
-  result.statics.baseline = figures_of(*baseline, own.threads, own.shared, arch);
-  result.identical_code = !launch && !candidate.kernel_id.empty() && candidate.kernel_id == baseline->kernel_id &&
-                          candidate.machine_code == baseline->machine_code;
+  result.statics.baseline = figures_of(baseline->entry, baseline->usage, own, arch);
+  result.identical_code = same_code(contract, candidate, *baseline);
   if (result.identical_code)
     result.findings.push_back(
         {"identical_code",

@@ -6,36 +6,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
-#include "replay/substitute.h"
+#include "replay/rules.h"
 #include "support/hash.h"
-#include "support/text.h"
 
 namespace kgate {
 
 namespace {
 
-std::vector<std::string> judged_globs(const Contract& contract) {
-  std::vector<std::string> globs;
-  for (const auto& replacement : contract.binding.replacements) globs.push_back(replacement.kernel_glob);
-  if (globs.empty()) {
-    globs.push_back(contract.kernel);
-    if (!contract.baseline_entry.empty()) globs.push_back(contract.baseline_entry);
-  }
-  return globs;
-}
-
-Arm make_arm(const KernelImage& image) {
-  Arm arm;
-  arm.label = image.label;
-  arm.modules.push_back({image.name, image.image, sha256(image.image)});
-  WorkloadKernel kernel;
-  kernel.entry = image.entry.name;
-  for (const auto& param : image.entry.params) kernel.params.emplace_back(param.offset, param.size);
-  kernel.param_bytes = image.entry.param_bytes;
-  arm.kernels.push_back(kernel);
-  arm.kernel_ids.push_back(image.kernel_id);
-  return arm;
+std::vector<uint32_t> launches_of(const std::vector<Taken>& taken) {
+  std::set<uint32_t> launches;
+  for (const Taken& one : taken) launches.insert(one.launches.begin(), one.launches.end());
+  return {launches.begin(), launches.end()};
 }
 
 ArmKernels names_of(const Workload& workload, const std::vector<Arm>& arms, const std::vector<uint32_t>& judged) {
@@ -52,55 +35,78 @@ ArmKernels names_of(const Workload& workload, const std::vector<Arm>& arms, cons
   return names;
 }
 
+// A failure says for which launch: the rule that it names may take many.
+Failure of_launch(Failure failure, const Workload& workload, uint32_t launch) {
+  const LaunchSpec& spec = workload.launches[launch];
+  failure.what +=
+      fmt::format(" (a launch of '{}' with grid {}x{}x{} and block {}x{}x{})", workload.kernels[spec.kernel].entry,
+                  spec.grid.x, spec.grid.y, spec.grid.z, spec.block.x, spec.block.y, spec.block.z);
+  return failure;
+}
+
+Result<Arm> baseline_arm(const Workload& workload, const KernelImage* image, const std::vector<uint32_t>& judged,
+                         bool several) {
+  Arm arm;
+  arm.label = "baseline";
+  if (!image) return arm;
+  const Binding none;
+  Substitution substitution(none, *image, workload, several);
+  std::map<uint32_t, std::vector<ArmItem>> replace;
+  for (uint32_t launch : judged) {
+    auto items = substitution.items(nullptr, {&launch, 1});
+    if (!items) return of_launch(items.failure(), workload, launch);
+    replace[launch] = std::move(*items);
+  }
+  arm = substitution.arm();
+  arm.replace = std::move(replace);
+  return arm;
+}
+
+Result<Arm> candidate_arm(const Workload& workload, const Contract& contract, const KernelImage& image,
+                          const std::vector<Taken>& taken, bool several) {
+  Substitution substitution(contract.binding, image, workload, several);
+  std::map<uint32_t, std::vector<ArmItem>> replace;
+  for (const Taken& one : taken) {
+    auto items = substitution.items(one.rule, one.launches);
+    if (!items) return of_launch(items.failure(), workload, one.launches.front());
+    replace[one.launches.front()] = std::move(*items);
+    for (size_t i = 1; i < one.launches.size(); ++i) replace[one.launches[i]] = {};
+  }
+  Arm arm = substitution.arm();
+  arm.replace = std::move(replace);
+  return arm;
+}
+
 }  // namespace
 
 Result<std::vector<uint32_t>> judged_launches(const Workload& workload, const Contract& contract) {
-  auto globs = judged_globs(contract);
-  std::vector<uint32_t> judged;
-  for (uint32_t i = 0; i < workload.launches.size(); ++i) {
-    const std::string& entry = workload.kernels[workload.launches[i].kernel].entry;
-    if (std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return glob_match(glob, entry); }))
-      judged.push_back(i);
-  }
-  if (!judged.empty()) {
-    uint32_t kernel = workload.launches[judged.front()].kernel;
-    for (uint32_t launch : judged)
-      if (workload.launches[launch].kernel != kernel)
-        return Failure{
-            fmt::format("the contract judges several kernels of the workload ('{}' and '{}'); this version judges one",
-                        workload.kernels[kernel].entry, workload.kernels[workload.launches[launch].kernel].entry),
-            contract.path.string(), "name one kernel exactly in `replace:` or `kernel:`"};
-    return judged;
-  }
-  std::vector<std::string> names;
-  for (const auto& kernel : workload.kernels) names.push_back(kernel.entry);
-  auto near = did_you_mean(globs.front(), names);
-  return Failure{fmt::format("the workload '{}' never launches '{}'", workload.name, globs.front()),
-                 contract.path.string(),
-                 near ? "did you mean '" + *near + "'?" : "kgate inspect lists the workload's kernels"};
+  auto taken = taken_launches(workload, contract);
+  if (!taken) return taken.failure();
+  return launches_of(*taken);
 }
 
-Result<Comparison> compare_arms(const Workload& workload, const Contract& contract, const KernelImage& baseline,
-                                const KernelImage& candidate) {
-  auto judged = judged_launches(workload, contract);
-  if (!judged) return judged.failure();
-  Comparison comparison;
-  comparison.judged = *judged;
-  Arm base = make_arm(baseline), other = make_arm(candidate);
-  for (uint32_t index : comparison.judged) {
-    const LaunchSpec& recorded = workload.launches[index];
-    const WorkloadKernel& kernel = workload.kernels[recorded.kernel];
-    if (auto same = check_same_abi(kernel, baseline.entry, "baseline"); !same) return same.failure();
-    LaunchSpec as_baseline = recorded;
-    as_baseline.kernel = 0;
-    base.replace[index] = {as_baseline};
-    auto launches = substitute(contract.binding, kernel.entry, recorded, kernel, candidate.entry);
-    if (!launches) return launches.failure();
-    auto& items = other.replace[index];
-    for (auto& launch : *launches) items.emplace_back(std::move(launch));
+std::vector<uint32_t> judged_kernels(const Workload& workload, const std::vector<uint32_t>& judged) {
+  std::vector<uint32_t> kernels;
+  for (uint32_t launch : judged) {
+    uint32_t kernel = workload.launches[launch].kernel;
+    if (std::find(kernels.begin(), kernels.end(), kernel) == kernels.end()) kernels.push_back(kernel);
   }
-  comparison.arms.push_back(std::move(base));
-  comparison.arms.push_back(std::move(other));
+  return kernels;
+}
+
+Result<Comparison> compare_arms(const Workload& workload, const Contract& contract, const KernelImage* baseline,
+                                const KernelImage& candidate) {
+  auto taken = taken_launches(workload, contract);
+  if (!taken) return taken.failure();
+  Comparison comparison;
+  comparison.judged = launches_of(*taken);
+  const bool several = judged_kernels(workload, comparison.judged).size() > 1;
+  auto base = baseline_arm(workload, baseline, comparison.judged, several);
+  if (!base) return base.failure();
+  auto other = candidate_arm(workload, contract, candidate, *taken, several);
+  if (!other) return other.failure();
+  comparison.arms.push_back(std::move(*base));
+  comparison.arms.push_back(std::move(*other));
   comparison.names = names_of(workload, comparison.arms, comparison.judged);
   return comparison;
 }

@@ -5,35 +5,31 @@
 #include <string>
 #include <vector>
 
-#include "candidate/candidate.h"
 #include "contract/contract.h"
 #include "replay/plan.h"
+#include "replay/substitute.h"
 #include "trace/store.h"
 #include "workload/workload.h"
 
 namespace kgate {
 
-// A kernel as a worker loads it.
-struct KernelImage {
-  std::string label;  // "baseline", "candidate"
-  std::string name;   // file name, for people
-  std::string image;  // PTX or cubin
-  Entry entry;
-  std::string kernel_id;  // of the loaded code
-};
-
 struct Comparison {
   std::vector<Arm> arms;         // [0] baseline, [1] candidate
-  std::vector<uint32_t> judged;  // workload launches that are judged
+  std::vector<uint32_t> judged;  // workload launches that are judged, ascending
   ArmKernels names;              // what the trace store needs to name things
 };
 
-// Which workload launches the contract judges: those whose kernel the binding's glob (or the contract's kernel name)
-// matches. Failure: none does (nothing passes by absence), with a did-you-mean.
+// Which workload launches the contract judges: all that its rules take (replay/rules.h), those that go away included.
+// Failure: a rule takes none (nothing passes by absence), with a did-you-mean.
 Result<std::vector<uint32_t>> judged_launches(const Workload& workload, const Contract& contract);
 
-// Failure: a mismatch of parameters, a binding that cannot be evaluated for some launch.
-Result<Comparison> compare_arms(const Workload& workload, const Contract& contract, const KernelImage& baseline,
+// The workload's kernels among them, in the order of their first launch.
+std::vector<uint32_t> judged_kernels(const Workload& workload, const std::vector<uint32_t>& judged);
+
+// `baseline` null: its arm launches what was recorded. Else its first entry stands in for the one judged kernel; where
+// several are judged its entries are matched by name. Failure: a mismatch of parameters, a binding that cannot be
+// evaluated for some launch, what a graph cannot hold.
+Result<Comparison> compare_arms(const Workload& workload, const Contract& contract, const KernelImage* baseline,
                                 const KernelImage& candidate);
 
 }  // namespace kgate

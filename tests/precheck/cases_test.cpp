@@ -85,13 +85,116 @@ TEST(Cases, the_reference_gets_double_outputs) {
 TEST(Cases, a_parameter_of_another_size_is_refused_by_name) {
   Contract contract = softmax_contract();
   auto cases = make_cases(contract, 7);
+  auto fits = check_candidate_launch(contract, kernel_with({{0, 8}, {8, 8}, {16, 8}}), cases[0]);
+  ASSERT_FALSE(fits);
+  EXPECT_NE(fits.failure().what.find("parameter 3 of 'softmax_rows'"), std::string::npos) << fits.failure().what;
   try {
-    numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 8}}), Subject::candidate, cases, 0, 1);
+    numeric_workload(contract, kernel_with({{0, 8}, {8, 8}, {16, 8}}), Subject::baseline, cases, 0, 1);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Exit::bad_input);
     EXPECT_NE(std::string(error.what()).find("parameter"), std::string::npos) << error.what();
   }
+}
+
+TEST(Cases, a_contract_without_a_launch_has_none) {
+  Contract contract = contract_for_kernel("softmax_rows");
+  EXPECT_TRUE(make_cases(contract, 7).empty());
+  Prepared candidate = kernel_with({});
+  PrecheckResult result;
+  check_equivalence(contract, candidate, nullptr, nullptr, {}, {}, result);
+  EXPECT_FALSE(result.equivalence);
+  EXPECT_TRUE(result.findings.empty());
+}
+
+// `softmax_contract` with a binding.
+Contract bound_contract(const std::string& replace) {
+  Contract contract = softmax_contract();
+  contract.binding = parse_contract("kgate: 1\nkernel: softmax_rows\nreplace:\n" + replace, "softmax.yaml").binding;
+  return contract;
+}
+
+const char* const kSplit = R"(
+  - launches: {kernel: softmax_rows}
+    let: {out: ptr@0, x: ptr@8, cols: i32@16, rows: grid.x}
+    with:
+      - {workspace: part, bytes: "cols * 8"}
+      - {memset: part, bytes: "cols * 8"}
+      - {entry: softmax_rows, grid: [2, 1, 1], block: [64, 1, 1], args: [part, x, cols]}
+      - {sync: true}
+      - {entry: finish, grid: [rows, 1, 1], block: [32, 1, 1], args: [out, part, cols]}
+)";
+
+TEST(Cases, a_candidate_runs_all_its_items_in_place_of_each_launch) {
+  Contract contract = bound_contract(kSplit);
+  auto cases = make_cases(contract, 7);
+  Prepared candidate = kernel_with({{0, 8}, {8, 8}, {16, 4}});
+  candidate.others.push_back({candidate.entry, "id of finish", {}});
+  candidate.others[0].entry.name = "finish";
+  EXPECT_TRUE(check_candidate_launch(contract, candidate, cases[0]));
+  Workload workload = numeric_workload(contract, candidate, Subject::candidate, cases, 0, 3);
+  auto arm = candidate_arm(contract, candidate, workload);
+  ASSERT_TRUE(arm) << arm.failure().what;
+  EXPECT_EQ(arm->replace.size(), 3u);
+  ASSERT_EQ(arm->replace.at(1).size(), 4u);
+  EXPECT_EQ(arm->kernels.size(), 2u);
+  ASSERT_EQ(arm->workspaces.size(), 1u);
+  EXPECT_EQ(arm->workspaces[0].bytes, 40u);  // of the widest shape
+  ReplayPlan plan;
+  plan.mode = ReplayMode::numeric;
+  plan.arms = {*arm};
+  plan.rounds = {{0, 0, 0}};
+  auto valid = validate_plan(plan, workload);
+  EXPECT_TRUE(valid) << valid.failure().what;
+}
+
+TEST(Cases, a_rule_that_does_not_take_the_contracts_kernel_alone_is_refused) {
+  Prepared candidate = kernel_with({{0, 8}, {8, 8}, {16, 4}});
+  auto said = [&](const std::string& rule) {
+    Contract contract = bound_contract("  - launches: " + rule + "\n    with: []\n");
+    auto fits = check_candidate_launch(contract, candidate, make_cases(contract, 7)[0]);
+    return fits ? "fits" : fits.failure().where + ": " + fits.failure().what;
+  };
+  EXPECT_EQ(said("{kernel: rmsnorm}"),
+            "softmax.yaml:4:5: no rule of `replace:` takes the contract's own kernel 'softmax_rows'");
+  EXPECT_EQ(said("{kernel: \"softmax*\", then: scale}"),
+            "softmax.yaml:4:5: the rule takes 'softmax_rows' together with what follows it, and the contract's shapes "
+            "launch it alone");
+  EXPECT_EQ(said("{kernel: softmax_rows}"), "fits");
+}
+
+TEST(Resources, several_entries_count_together) {
+  Contract contract = bound_contract(kSplit);
+  Prepared candidate = kernel_with({{0, 8}, {8, 8}, {16, 4}});
+  ResourceUsage small, large;
+  small.registers = 16, small.spill_store_bytes = 4, small.spill_load_bytes = 4;
+  large.registers = 64, large.spill_store_bytes = 8, large.spill_load_bytes = 0;
+  candidate.usage = small;
+  candidate.others.push_back({candidate.entry, "id", large});
+  candidate.others[0].entry.name = "finish";
+  PrecheckResult result;
+  check_resources(contract, candidate, nullptr, result);
+  EXPECT_EQ(result.statics.candidate.at("registers"), 64);
+  EXPECT_EQ(result.statics.candidate.at("spill_bytes"), 16);
+}
+
+TEST(Resources, only_the_same_code_launched_the_same_way_is_identical) {
+  Prepared candidate = kernel_with({{0, 8}}), baseline = candidate;
+  candidate.kernel_id = baseline.kernel_id = "one";
+  auto identical = [&](const Contract& contract) {
+    PrecheckResult result;
+    check_resources(contract, candidate, &baseline, result);
+    return result.identical_code;
+  };
+  EXPECT_TRUE(identical(softmax_contract()));
+  EXPECT_TRUE(identical(bound_contract("  - launches: {kernel: softmax_rows}\n")));
+  EXPECT_FALSE(identical(bound_contract("  - launches: {kernel: softmax_rows}\n    with: []\n")));
+  baseline.others.push_back({baseline.entry, "two", {}});
+  baseline.others[0].entry.name = "softmax_cols";
+  EXPECT_TRUE(identical(softmax_contract()));
+  EXPECT_FALSE(identical(bound_contract("  - launches: {kernel: \"softmax*\"}\n")));
+  candidate.others = baseline.others;
+  EXPECT_TRUE(identical(bound_contract("  - launches: {kernel: \"softmax*\"}\n")));
 }
 
 Workload with_launches(const std::vector<int32_t>& widths) {
@@ -157,7 +260,9 @@ TEST(Cases, a_block_that_the_entry_forbids_is_refused) {
   auto cases = make_cases(contract, 7);
   Prepared prepared = kernel_with({{0, 8}, {8, 8}, {16, 4}});
   prepared.entry.reqntid = Dim3{64, 1, 1};
-  EXPECT_THROW(numeric_workload(contract, prepared, Subject::candidate, cases, 0, 1), Error);
+  auto fits = check_candidate_launch(contract, prepared, cases[0]);
+  ASSERT_FALSE(fits);
+  EXPECT_NE(fits.failure().what.find("requires a block of 64x1x1"), std::string::npos) << fits.failure().what;
 }
 
 }  // namespace
