@@ -192,7 +192,7 @@ TEST_F(RecordApp, memory_is_known_by_kind_and_copies_by_their_sides) {
   std::map<uint64_t, AllocRecord> allocations;
   for (const OneRecord& record : file.of(Kind::alloc))
     allocations[record.as<AllocRecord>().address] = record.as<AllocRecord>();
-  EXPECT_EQ(allocations[a].size, 100u);
+  EXPECT_EQ(allocations[a].size, 200u);
   EXPECT_EQ(allocations[a].memory, Memory::device);
   EXPECT_EQ(allocations[pitched].size, pitch * 3);
   EXPECT_EQ(allocations[pinned].memory, Memory::pinned_host);

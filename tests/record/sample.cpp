@@ -220,7 +220,7 @@ int threads(char**) {
 
 int memory(char**) {
   Device d;
-  const CUdeviceptr a = allocate(100);
+  const CUdeviceptr a = allocate(200);
   CUdeviceptr pitched = 0, async = 0, managed = 0;
   size_t pitch = 0;
   void* pinned = nullptr;

@@ -67,8 +67,8 @@ TEST_F(RecordApp, a_later_slice_begins_with_what_memory_holds_then) {
   const auto copies = file.of(Kind::copy);
   ASSERT_FALSE(copies.empty());
   const uint32_t sent = word(file.blob(copies[0].as<CopyRecord>().payload), 0);
-  EXPECT_GE(first, sent * 3);
-  EXPECT_LE(first, sent * 3 + 2);
+  EXPECT_GE(first + 2, sent * 3);  // it may begin between what is sent and the second launch
+  EXPECT_LE(first, sent * 3 + 1);
   const auto end = snapshots(file, true);
   EXPECT_EQ(end.size(), 1u);
   EXPECT_EQ(file.of(Kind::function).size(), 1u);
