@@ -44,7 +44,7 @@ class Assembler {
       throw Error(Exit::bad_input, "does not make a workload: " + valid.failure().where + ": " + valid.failure().what,
                   file_->path());
     workload().sha256 = workload_hash(workload());
-    out_.complete = file_->complete() && timeline.ended;
+    out_.complete = timeline.ended;
     out_.chunk = [chunks = chunks_](const Sha256Digest& digest) { return chunks->read(digest); };
     return std::move(out_);
   }
@@ -161,6 +161,9 @@ class Assembler {
     for (const Record& record : file_->records()) {
       if (record.head.kind != Kind::device) continue;
       const auto device = RecordFile::as<DeviceRecord>(record);
+      if (device.cc_major < 1 || device.cc_major > 99 || device.cc_minor < 0 || device.cc_minor > 9 ||
+          device.sm_count < 0 || device.driver_version < 0)
+        throw Error(Exit::bad_input, "describes a device that cannot be", file_->path());
       w.origin.device = sanitize({device.name, strnlen(device.name, sizeof device.name)});
       w.origin.arch = device.cc_major * 10 + device.cc_minor;
       w.origin.sm_count = device.sm_count;
@@ -198,11 +201,16 @@ Assembled assemble(const std::filesystem::path& records, const AssembleOptions& 
 Result<RecordedProcess> recorded_process(const std::filesystem::path& records) {
   auto file = RecordFile::open(records);
   if (!file) return file.failure();
-  RecordedProcess out{file->process(), 0, false, file->complete()};
+  RecordedProcess out;
+  out.process = file->process();
   for (const Record& record : file->records()) {
+    if (out.begin_ns == 0) out.begin_ns = record.head.begin;
     out.used_cuda |= record.head.kind == Kind::device;
     out.launches += record.head.kind == Kind::launch || record.head.kind == Kind::graph_launch;
+    if (record.head.kind == Kind::function) out.kernels.emplace_back(RecordFile::name(record));
   }
+  std::sort(out.kernels.begin(), out.kernels.end());
+  out.kernels.erase(std::unique(out.kernels.begin(), out.kernels.end()), out.kernels.end());
   return out;
 }
 

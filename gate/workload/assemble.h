@@ -28,7 +28,7 @@ using ReadChunk = std::function<std::string(const Sha256Digest&)>;
 struct Assembled {
   Workload workload;           // validate() holds; `source` is empty
   ReadChunk chunk;             // of the workload's contents; valid while the recording lies where it lay
-  bool complete = false;       // the application ended in order: nothing is missing
+  bool complete = false;       // the slice has its end; else what there was until the application ended
   uint64_t launches = 0;       // kernels launched in the slice, those of graphs counted at each graph launch
   uint64_t content_bytes = 0;  // of buffers that have recorded content
   uint64_t dropped_bytes = 0;  // of allocations that nothing in the slice reaches
@@ -43,7 +43,8 @@ struct RecordedProcess {
   uint32_t process = 0;
   uint64_t launches = 0;  // seen, inside the slice or not
   bool used_cuda = false;
-  bool complete = false;
+  uint64_t begin_ns = 0;             // CLOCK_MONOTONIC of its first record
+  std::vector<std::string> kernels;  // entry names, sorted
 };
 Result<RecordedProcess> recorded_process(const std::filesystem::path& records);
 

@@ -36,7 +36,7 @@ void Code::read_images() {
       Image image;
       image.blob = blob;
       image.module = module.module, image.library = module.library, image.load = module.load;
-      image.position = record.position;
+      image.time = record.head.begin;
       image.made_by_driver = made;
       images_.push_back(std::move(image));
     }
@@ -90,43 +90,42 @@ bool Code::has(Image& image, std::string_view entry) {
   return image.entries.contains(entry);
 }
 
-// The latest image before `position` that has the entry and `belongs`.
-Code::Image* Code::newest(const std::string& entry, uint32_t position, bool made_by_driver,
+// The latest image before `time` that has the entry and `belongs`.
+Code::Image* Code::newest(const std::string& entry, uint64_t time, bool made_by_driver,
                           const std::function<bool(const Image&)>& belongs) {
   for (auto image = images_.rbegin(); image != images_.rend(); ++image)
-    if (image->position < position && image->made_by_driver == made_by_driver && belongs(*image) && has(*image, entry))
+    if (image->time <= time && image->made_by_driver == made_by_driver && belongs(*image) && has(*image, entry))
       return &*image;
   return nullptr;
 }
 
-Code::Image& Code::find_image(const FunctionRecord& function, const std::string& entry, uint32_t position) {
+Code::Image& Code::find_image(const FunctionRecord& function, const std::string& entry, uint64_t time) {
   const auto of_module = [&](const Image& image) { return function.module != 0 && image.module == function.module; };
   const auto of_library = [&](const Image& image) {
     return function.library != 0 && image.library == function.library;
   };
   const auto any = [](const Image&) { return true; };
   for (const bool made : {true, false}) {
-    if (Image* found = newest(entry, position, made, of_module)) return *found;
-    if (Image* found = newest(entry, position, made, of_library)) return *found;
-    if (Image* found = newest(entry, position, made, any)) {
-      check_unique(*found, entry, position);
+    if (Image* found = newest(entry, time, made, of_module)) return *found;
+    if (Image* found = newest(entry, time, made, of_library)) return *found;
+    if (Image* found = newest(entry, time, made, any)) {
+      check_unique(*found, entry, time);
       return *found;
     }
   }
   // A container that this kgate cannot look into, such as a fatbin: the driver can.
   for (auto image = images_.rbegin(); image != images_.rend(); ++image) {
     look_at(*image);
-    if (image->position < position && image->form == Form::other && (of_module(*image) || of_library(*image)))
-      return *image;
+    if (image->time <= time && image->form == Form::other && (of_module(*image) || of_library(*image))) return *image;
   }
   throw Error(Exit::environment, "the code of kernel " + sanitize(entry, 200) + " was not seen being loaded", {},
               "a recording must begin with the program");
 }
 
-void Code::check_unique(const Image& chosen, const std::string& entry, uint32_t position) {
+void Code::check_unique(const Image& chosen, const std::string& entry, uint64_t time) {
   const std::string code = sha256(bytes(chosen));
   for (Image& image : images_)
-    if (image.position < position && image.made_by_driver == chosen.made_by_driver && has(image, entry) &&
+    if (image.time <= time && image.made_by_driver == chosen.made_by_driver && has(image, entry) &&
         sha256(bytes(image)) != code)
       return notes_.add("several modules hold a kernel " + sanitize(entry, 200) +
                         ", and nothing tells which of them ran: the one loaded last is taken");
@@ -183,18 +182,21 @@ WorkloadKernel Code::layout(const Record& record, Image& image, const std::strin
   return kernel;
 }
 
-uint32_t Code::kernel(uint64_t function, uint32_t position) {
+uint32_t Code::kernel(uint64_t function, uint64_t time) {
   const Record* record = nullptr;
-  if (const auto at = functions_.find(function); at != functions_.end())
+  if (const auto at = functions_.find(function); at != functions_.end()) {
+    record = at->second.front();  // the recorder describes the kernels of a graph after the call that made it
     for (const Record* one : at->second)
-      if (one->position < position) record = one;
+      if (one->head.begin <= time) record = one;
+    time = std::max(time, record->head.begin);
+  }
   if (record == nullptr)
     throw Error(Exit::environment, "a kernel is launched whose name was not recorded", {},
                 "a recording must begin with the program");
   if (const auto known = kernels_.find(record); known != kernels_.end()) return known->second;
   const auto info = RecordFile::as<FunctionRecord>(*record);
   const std::string entry(RecordFile::name(*record));
-  Image& image = find_image(info, entry, position);
+  Image& image = find_image(info, entry, time);
   const uint32_t in = module(image, info, entry);
   const auto [at, fresh] = by_name_.try_emplace({in, entry}, static_cast<uint32_t>(workload_.kernels.size()));
   if (fresh) {

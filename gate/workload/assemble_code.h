@@ -24,15 +24,17 @@ class Code {
   // Modules and kernels are added to `workload` as they are used.
   Code(const RecordFile& file, Workload& workload, Notes& notes);
 
-  // Of a launch or graph node whose record lies at `position`. Throws Error{environment} when its code is not there.
-  uint32_t kernel(uint64_t function, uint32_t position);
+  // Of a call, or of a graph's instantiation, that returned at `time`. Functions and modules are on file before the
+  // calls of the thread that used them first, which the recorder collects: the order that counts is that of time.
+  // Throws Error{environment} when its code is not there.
+  uint32_t kernel(uint64_t function, uint64_t time);
 
  private:
   enum class Form { ptx, cubin, other };
   struct Image {
     recording::BlobRef blob;
     uint64_t module = 0, library = 0, load = 0;
-    uint32_t position = 0;
+    uint64_t time = 0;  // when it was loaded
     bool made_by_driver = false;
     bool looked_at = false;
     Form form = Form::other;
@@ -42,10 +44,10 @@ class Code {
   void look_at(Image& image);
   bool has(Image& image, std::string_view entry);
   std::string bytes(const Image& image) const;
-  Image& find_image(const recording::FunctionRecord& function, const std::string& entry, uint32_t position);
-  Image* newest(const std::string& entry, uint32_t position, bool made_by_driver,
+  Image& find_image(const recording::FunctionRecord& function, const std::string& entry, uint64_t time);
+  Image* newest(const std::string& entry, uint64_t time, bool made_by_driver,
                 const std::function<bool(const Image&)>& belongs);
-  void check_unique(const Image& chosen, const std::string& entry, uint32_t position);
+  void check_unique(const Image& chosen, const std::string& entry, uint64_t time);
   std::string portable(const Image& image, const recording::FunctionRecord& function, const std::string& entry);
   uint32_t module(Image& image, const recording::FunctionRecord& function, const std::string& entry);
   WorkloadKernel layout(const Record& record, Image& image, const std::string& entry);

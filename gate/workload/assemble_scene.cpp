@@ -94,9 +94,9 @@ void Scene::relocate(LaunchSpec& spec, const WorkloadKernel& kernel) {
   }
 }
 
-uint32_t Scene::launch(uint64_t function, uint32_t position, const Extents& extents, std::string_view params) {
+uint32_t Scene::launch(uint64_t function, uint64_t time, const Extents& extents, std::string_view params) {
   LaunchSpec spec;
-  spec.kernel = code_.kernel(function, position);
+  spec.kernel = code_.kernel(function, time);
   const WorkloadKernel& kernel = workload_.kernels[spec.kernel];
   spec.grid = extents.grid, spec.block = extents.block, spec.cluster = extents.cluster;
   spec.shared = extents.shared, spec.cooperative = extents.cooperative, spec.programmatic = extents.programmatic;
@@ -209,14 +209,14 @@ void Scene::memset(const Record& record, Call& call) {
 
 // ---- graphs --------------------------------------------------------------------------------------------------------
 
-void Scene::node(const Node& node, std::string_view params, uint32_t position, GraphNode& out) {
+void Scene::node(const Node& node, std::string_view params, uint64_t time, GraphNode& out) {
   const bool many = node.rows > 1;
   const uint64_t rows = std::max<uint64_t>(node.rows, 1);
   switch (node.kind) {
     case NodeKind::kernel:
       out.kind = GraphNode::Kind::kernel;
       out.launch = launch(
-          node.function, position,
+          node.function, time,
           {dim(node.grid), dim(node.block), dim(node.cluster), node.shared, node.cooperative != 0, false}, params);
       return;
     case NodeKind::copy:
@@ -266,11 +266,11 @@ uint32_t Scene::graph(const Record& record) {
     std::memcpy(&from, rest.data(), sizeof from);
     rest.remove_prefix(sizeof from);
     to.after.resize(from.after_count);
-    std::memcpy(to.after.data(), rest.data(), size_t{from.after_count} * 4);
+    if (from.after_count != 0) std::memcpy(to.after.data(), rest.data(), size_t{from.after_count} * 4);
     std::sort(to.after.begin(), to.after.end());
     to.after.erase(std::unique(to.after.begin(), to.after.end()), to.after.end());
     rest.remove_prefix((size_t{from.after_count} * 4 + 7) / 8 * 8);
-    node(from, rest.substr(0, from.param_bytes), record.position, to);
+    node(from, rest.substr(0, from.param_bytes), record.head.end, to);
     rest.remove_prefix((size_t{from.param_bytes} + 7) / 8 * 8);
   }
   workload_.graphs.push_back(std::move(out));
@@ -293,7 +293,7 @@ void Scene::add(const RawCall& raw) {
   switch (raw.kind) {
     case CallKind::launch: {
       const auto record = RecordFile::as<LaunchRecord>(*raw.record);
-      call.launch = launch(record.function, raw.record->position,
+      call.launch = launch(record.function, raw.record->head.end,
                            {dim(record.grid), dim(record.block), dim(record.cluster), record.shared,
                             record.cooperative != 0, record.programmatic != 0},
                            RecordFile::tail(*raw.record, sizeof record).substr(0, record.param_bytes));

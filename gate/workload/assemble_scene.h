@@ -45,10 +45,10 @@ class Scene {
   uint32_t thread(uint32_t os_thread);
   uint32_t stream(uint32_t of_timeline);
   uint32_t event(uint64_t handle);
-  uint32_t launch(uint64_t function, uint32_t position, const Extents& extents, std::string_view params);
+  uint32_t launch(uint64_t function, uint64_t time, const Extents& extents, std::string_view params);
   void relocate(LaunchSpec& spec, const WorkloadKernel& kernel);
   uint32_t graph(const Record& record);
-  void node(const recording::Node& node, std::string_view params, uint32_t position, GraphNode& out);
+  void node(const recording::Node& node, std::string_view params, uint64_t time, GraphNode& out);
   void copy(const Record& record, Call& call);
   void memset(const Record& record, Call& call);
   uint32_t payload(const recording::CopyRecord& copy);
