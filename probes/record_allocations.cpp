@@ -149,7 +149,11 @@ void Recorder::exit_memory(Thread& thread, uint32_t cbid, const CUpti_CallbackDa
       return;
   }
   if (made.memory == Memory::async && ok) thread.call.captured = is_capturing(thread, stream);
-  if (made.memory == Memory::imported) made.size = 1;  // the driver does not tell it here
+  if (made.memory == Memory::imported && ok) {
+    Inside inside(thread);
+    CUdeviceptr base = 0;
+    if (ask(driver_.cuMemGetAddressRange_v2, &base, &made.size, made.address) != CUDA_SUCCESS) made.size = 1;
+  }
   if (ok && !thread.call.captured) memory_.add(made);
   put_alloc(thread, made, stream, result);
   if (ok) note_memory(thread, made);

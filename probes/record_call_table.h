@@ -63,6 +63,10 @@
   X(cuLibraryGetManaged)
 #define KGATE_RECORD_CONTEXTS(X) \
   X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuDevicePrimaryCtxReset_v2) X(cuCtxDestroy_v2)
+// Those change how fast something is, or nothing.
+#define KGATE_RECORD_NOTED(X) \
+  X(cuStreamSetAttribute) X(cuStreamSetAttribute_ptsz) X(cuStreamCopyAttributes) X(cuStreamCopyAttributes_ptsz) \
+  X(cuStreamAttachMemAsync) X(cuStreamAttachMemAsync_ptsz)
 // X(name, what it is called): a slice with such a call cannot be replayed.
 #define KGATE_RECORD_REFUSED(X) \
   X(cuLaunchCooperativeKernelMultiDevice, "a cooperative launch on several devices") \
@@ -122,6 +126,7 @@ enum class Sort : uint8_t {
   load,
   code,
   context,
+  noted,
   refused,
   refused_object
 };
@@ -180,6 +185,9 @@ constexpr auto kWatchedCalls = [] {
 #undef KGATE_WATCH
 #define KGATE_WATCH(name) KGATE_WATCH_AS(name, Sort::context)
   KGATE_RECORD_CONTEXTS(KGATE_WATCH)
+#undef KGATE_WATCH
+#define KGATE_WATCH(name) KGATE_WATCH_AS(name, Sort::noted)
+  KGATE_RECORD_NOTED(KGATE_WATCH)
 #undef KGATE_WATCH
 #undef KGATE_WATCH_AS
 #define KGATE_WATCH(name, refusal) add(gpu::CUPTI_DRIVER_TRACE_CBID_##name, #name, Sort::refused, refusal);

@@ -113,6 +113,8 @@ void Recorder::enter(Thread& thread, uint32_t cbid, const CUpti_CallbackData& da
         if (last) end_slice_now(thread);
       }
       return;
+    case Sort::noted:
+      return note(thread, std::string(driver_cbid_name(cbid)) + " is left out of the replay", false);
     case Sort::refused:
     case Sort::refused_object: {
       const std::string text =
@@ -136,7 +138,8 @@ void Recorder::exit(Thread& thread, uint32_t cbid, const CUpti_CallbackData& dat
   const bool in_slice = slice_ == Slice::inside;
   switch (kWatchedCalls[cbid].sort) {
     case Sort::launch:
-      if (in_slice) exit_launch(thread, cbid, data, result);
+      // The first of all tells that there was one, in the slice or not.
+      if (in_slice || thread.call.first) exit_launch(thread, cbid, data, result);
       return;
     case Sort::copy: {
       Copy copy{};
@@ -195,7 +198,7 @@ void Recorder::enter_work(Thread& thread, uint32_t cbid, const CUpti_CallbackDat
       const auto& params = params_of<KGATE_ID(cuGraphLaunch)>(data);
       captured(params.hStream);
       check_graph(thread, params.hGraph);
-      if (first_launch_ == 0) first_launch_ = thread.call.begin;
+      if (first_launch_ == 0) thread.call.first = first_launch_.exchange(thread.call.begin) == 0;
       return;
     }
     case KGATE_ID(cuLaunchHostFunc):
@@ -290,7 +293,7 @@ void Recorder::exit_event_or_stream(Thread& thread, uint32_t cbid, const CUpti_C
     default:
       break;
   }
-  if (!in_slice) return;
+  if (!in_slice && !thread.call.first) return;
   switch (cbid) {
     case KGATE_ID(cuStreamSynchronize):
     case KGATE_ID(cuStreamSynchronize_ptsz):
@@ -353,7 +356,7 @@ void Recorder::exit_event_or_stream(Thread& thread, uint32_t cbid, const CUpti_C
       GraphLaunchRecord record{};
       record.head = head(thread, Kind::graph_launch, result);
       record.graph = number(params.hGraph), record.stream = stream_of(cbid, params.hStream);
-      ++thread.launches;
+      if (in_slice && !thread.call.captured) ++thread.launches;
       return thread.add(record);
     }
     default:

@@ -81,11 +81,13 @@ bool describe(uint32_t cbid, const CUpti_CallbackData& data, Copy& copy) {
     KGATE_TWINS(cuMemcpyPeer, _ptds) : {
       const auto& p = params_of<KGATE_ID(cuMemcpyPeer)>(data);
       copy = Copy::flat(p.dstDevice, kDevice, p.srcDevice, kDevice, p.ByteCount);
+      copy.peers = p.dstContext != p.srcContext;
       break;
     }
     KGATE_TWINS(cuMemcpyPeerAsync, _ptsz) : {
       const auto& p = params_of<KGATE_ID(cuMemcpyPeerAsync)>(data);
       copy = Copy::flat(p.dstDevice, kDevice, p.srcDevice, kDevice, p.ByteCount);
+      copy.peers = p.dstContext != p.srcContext;
       async(p.hStream);
       return true;
     }
@@ -220,6 +222,7 @@ void Recorder::enter_copy(Thread& thread, const Copy& copy) {
   if (slice_ != Slice::inside) return;
   if (copy.dst_kind == CU_MEMORYTYPE_ARRAY || copy.src_kind == CU_MEMORYTYPE_ARRAY)
     return note(thread, "a copy to or from an array, which cannot be replayed");
+  if (copy.peers) note(thread, "a copy between two contexts or devices, which cannot be replayed");
   if (copy.planes) note(thread, "a copy of several planes that lie apart, which cannot be replayed");
   thread.call.dst_side = side_of(thread, copy.dst_kind, copy.dst);
   thread.call.src_side = side_of(thread, copy.src_kind, copy.src);

@@ -12,6 +12,7 @@ struct Copy {
   unsigned dst_kind = gpu::CU_MEMORYTYPE_DEVICE, src_kind = gpu::CU_MEMORYTYPE_DEVICE;  // CU_MEMORYTYPE_*
   uint64_t stream = 0;
   bool async = false;
+  bool peers = false;   // between two contexts
   bool planes = false;  // several that lie apart
 
   static Copy flat(uint64_t dst, unsigned dst_kind, uint64_t src, unsigned src_kind, size_t bytes) {

@@ -15,6 +15,7 @@
   X(cuCtxPopCurrent_v2, (gpu::CUcontext*)) \
   X(cuCtxSynchronize, ()) \
   X(cuMemcpyDtoH_v2, (void*, gpu::CUdeviceptr, size_t)) \
+  X(cuMemGetAddressRange_v2, (gpu::CUdeviceptr*, size_t*, gpu::CUdeviceptr)) \
   X(cuPointerGetAttribute, (void*, int, gpu::CUdeviceptr)) \
   X(cuStreamIsCapturing, (gpu::CUstream, int*)) \
   X(cuStreamGetFlags, (gpu::CUstream, unsigned*)) \

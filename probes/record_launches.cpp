@@ -87,7 +87,8 @@ uint32_t Recorder::pack_params(Thread& thread, const Function& function, void* c
 void Recorder::enter_launch(Thread& thread, uint32_t cbid, const CUpti_CallbackData& data) {
   const Launch launch = Launch::of(cbid, data);
   if (launch.function == nullptr) return;
-  if (first_launch_.load(std::memory_order_relaxed) == 0) first_launch_ = thread.call.begin;
+  if (first_launch_.load(std::memory_order_relaxed) == 0)
+    thread.call.first = first_launch_.exchange(thread.call.begin) == 0;
   thread.call.captured = is_capturing(thread, launch.stream_handle(cbid));
   const Function* function = nullptr;
   {
@@ -140,7 +141,7 @@ void Recorder::exit_launch(Thread& thread, uint32_t cbid, const CUpti_CallbackDa
     }
   }
   record.param_bytes = thread.call.param_bytes;
-  if (!thread.call.captured) ++thread.launches;
+  if (!thread.call.captured && slice_ == Slice::inside) ++thread.launches;
   thread.add(record, {{thread.params.get(), thread.call.param_bytes}});
 }
 

@@ -178,6 +178,24 @@ void Modules::is_kernel(uint64_t handle) {
   kernels_.insert(handle);
 }
 
+// True: it has some. The driver ends the list with CUDA_ERROR_INVALID_VALUE; another error means that it does not tell.
+bool Modules::read_params(Function& f, bool as_kernel) const {
+  const auto function = reinterpret_cast<CUfunction>(f.handle);
+  const auto kernel = reinterpret_cast<CUkernel>(f.handle);
+  for (size_t i = 0; i < kMaxParams; ++i) {
+    size_t offset = 0, size = 0;
+    const CUresult result = as_kernel ? ask(driver_.cuKernelGetParamInfo, kernel, i, &offset, &size)
+                                      : ask(driver_.cuFuncGetParamInfo, function, i, &offset, &size);
+    if (result != CUDA_SUCCESS) {
+      f.params_known |= i != 0 || result == CUDA_ERROR_INVALID_VALUE;
+      break;
+    }
+    f.params.emplace_back(static_cast<uint32_t>(offset), static_cast<uint32_t>(size));
+    f.param_bytes = std::max(f.param_bytes, static_cast<uint32_t>(offset + size));
+  }
+  return !f.params.empty();
+}
+
 // A CUfunction, or a CUkernel, which launches take as well: the driver knows one from the other and refuses the wrong
 // question.
 Function Modules::describe(Thread& thread, uint64_t handle, const char* symbol) {
@@ -202,18 +220,8 @@ Function Modules::describe(Thread& thread, uint64_t handle, const char* symbol) 
     thread.module_library = f.library = reinterpret_cast<uint64_t>(library);
   if (!f.is_kernel && ask(driver_.cuFuncGetModule, &module, function) == CUDA_SUCCESS)
     f.module = reinterpret_cast<uint64_t>(module);
-  // The driver ends the list with CUDA_ERROR_INVALID_VALUE; any other error means that it does not tell.
-  for (size_t i = 0; i < kMaxParams; ++i) {
-    size_t offset = 0, size = 0;
-    const CUresult result = f.is_kernel ? ask(driver_.cuKernelGetParamInfo, kernel, i, &offset, &size)
-                                        : ask(driver_.cuFuncGetParamInfo, function, i, &offset, &size);
-    if (result != CUDA_SUCCESS) {
-      f.params_known = i != 0 || result == CUDA_ERROR_INVALID_VALUE;
-      break;
-    }
-    f.params.emplace_back(static_cast<uint32_t>(offset), static_cast<uint32_t>(size));
-    f.param_bytes = std::max(f.param_bytes, static_cast<uint32_t>(offset + size));
-  }
+  // Which of the two questions is right may not show in the name.
+  if (!read_params(f, f.is_kernel) && read_params(f, !f.is_kernel)) f.is_kernel = !f.is_kernel;
   if (f.param_bytes > kMaxParamBytes) f.params_known = false, f.params.clear(), f.param_bytes = 0;
   return f;
 }

@@ -66,6 +66,7 @@ class Modules {
            recording::BlobRef cubin);
   void put(Thread& thread, const Function& function);
   Function describe(Thread& thread, uint64_t handle, const char* symbol);
+  bool read_params(Function& function, bool as_kernel) const;
   void take_deferred(Thread& thread, uint64_t module, uint64_t library);
 
   Output& output_;

@@ -48,6 +48,8 @@ class Recorder {
 
   Output& output() { return *output_; }
   Threads& threads() { return threads_; }
+  // CUPTI does not show this call. Before anything is recorded.
+  void cannot_watch(const char* call) { unwatched_.emplace_back(call); }
   bool recording() const { return slice_ != Slice::after; }
 
   // Callbacks of CUPTI, in the application's threads.
@@ -145,7 +147,8 @@ class Recorder {
   std::atomic<uint32_t> held_{0};  // 1: calls wait at their entries
   std::atomic<uint64_t> first_launch_{0}, slice_began_{0}, requests_{0}, payload_bytes_{0};
   std::atomic<uint32_t> captures_{0};  // active
-  bool too_large_ = false;             // no snapshots
+  std::vector<std::string> unwatched_;
+  bool too_large_ = false;  // no snapshots
 
   std::mutex mutex_;  // of what follows; not held over a call to the driver
   std::set<std::string> said_;

@@ -138,7 +138,10 @@ std::optional<Failure> subscribe(Session& s) {
       return Failure{"cuptiEnableCallback(" + std::to_string(id) + "): " + s.cupti.describe(r), s.cupti.path, {}};
   for (uint32_t id = 0; id < kWatchedCalls.size(); ++id) {
     if (kWatchedCalls[id].sort == Sort::none) continue;
-    if (CUptiResult r = s.cupti.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id))
+    const CUptiResult r = s.cupti.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+    if (r == CUPTI_ERROR_INVALID_PARAMETER && kWatchedCalls[id].sort != Sort::launch)
+      s.recorder->cannot_watch(driver_cbid_name(id));
+    else if (r != CUPTI_SUCCESS)
       return Failure{
           std::string("cuptiEnableCallback(") + driver_cbid_name(id) + "): " + s.cupti.describe(r), s.cupti.path, {}};
   }

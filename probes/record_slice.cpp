@@ -71,7 +71,7 @@ void Recorder::synchronise() {
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 void Recorder::snapshot(const Allocation& allocation, bool at_end, std::vector<std::byte>& piece, uint64_t& lost) {
-  InContext current(driver_, allocation.context);
+  InContext current(driver_, allocation.context != nullptr ? allocation.context : context_.load());
   SnapshotRecord record{};
   const uint64_t now = monotonic_ns();
   record.head = {Kind::snapshot, 0, sizeof record, static_cast<uint32_t>(gettid()), 0, sequence_++, now, now};
@@ -150,6 +150,8 @@ void Recorder::begin_slice(Thread& thread) {
     lasting = lasting_;
   }
   for (const std::string& text : lasting) note(thread, text);
+  for (const std::string& call : unwatched_)
+    note(thread, "this CUPTI does not show calls of " + call + ": they are left out", false);
 }
 
 void Recorder::end_slice(Thread& thread) {

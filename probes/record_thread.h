@@ -35,6 +35,7 @@ struct OpenCall {
   const Function* function = nullptr;  // launches
   uint32_t param_bytes = 0;
   bool captured = false, work = false;
+  bool first = false;  // launch of the process
 };
 
 struct Thread {
