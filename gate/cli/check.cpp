@@ -22,6 +22,7 @@ struct CheckOptions {
   std::optional<uint64_t> seed;
   std::optional<uint32_t> warmup, requests;
   uint32_t max_pairs = 24;
+  double speed = 1;
   bool json = false, counters = false;
 };
 
@@ -54,6 +55,7 @@ GateRequest request_of(const CheckOptions& options, const Invocation& invocation
   request.requests = options.requests;
   request.max_pairs = options.max_pairs;
   request.counters = options.counters;
+  request.speed = options.speed;
   request.out = options.out;
   request.command = invocation.command;
   return request;
@@ -66,9 +68,11 @@ void write_report(const std::filesystem::path& path, const std::string& text) {
 }
 
 Exit run_one(const CheckOptions& options, const Invocation& invocation) {
-  if (options.contract.empty() || options.candidate.empty())
-    throw Error(Exit::usage, "a check needs a contract and a candidate", {},
-                "kgate check --contract CONTRACT.yaml CANDIDATE.ptx, or kgate check --manifest FILE");
+  bool by_kernel = !options.workload.empty() && !options.entry.empty();
+  if (options.candidate.empty() || (options.contract.empty() && !by_kernel))
+    throw Error(Exit::usage, "a check needs a candidate, and a contract or a workload and the name of its kernel", {},
+                "kgate check --contract CONTRACT.yaml CANDIDATE.ptx, kgate check --workload X.kgw --kernel NAME "
+                "CANDIDATE.ptx, or kgate check --manifest FILE");
   GateRequest request = request_of(options, invocation);
   Verdict verdict;
   {
@@ -94,8 +98,10 @@ void add_check(CLI::App& app, const Invocation& invocation, Action& action) {
   CLI::App* verb = app.add_subcommand("check", "judge a candidate kernel: compile, numbers, replay, verdict");
   verb->add_option("candidate", options->candidate, "the kernel to judge: .ptx, .cubin or .cu");
   verb->add_option("-c,--contract", options->contract, "what it must satisfy (docs/formats.md)");
-  verb->add_option("--kernel", options->entry,
-                   "entry of the candidate; default: the binding's, else the contract's kernel");
+  verb->add_option(
+      "--kernel", options->entry,
+      "entry of the candidate; default: the binding's, else the contract's kernel. Without a contract: the "
+      "workload's kernel that is judged (* and ? allowed), outputs compared bit for bit");
   verb->add_option("--workload", options->workload, "a .kgw or YAML workload instead of the contract's");
   verb->add_option("--baseline", options->baseline, "a kernel file instead of the contract's baseline");
   verb->add_option("--device", options->device, "auto, gpu, gpu:N or virtual")->check(is_device)->capture_default_str();
@@ -114,6 +120,8 @@ void add_check(CLI::App& app, const Invocation& invocation, Action& action) {
                    "pairs of rounds at most; looks are after 6, 12, 24 and this many")
       ->check(CLI::Range(6u, 600u))
       ->capture_default_str();
+  verb->add_option("--speed", options->speed, "replay arrivals and host gaps this many times as fast")
+      ->check(CLI::Range(0.01, 100.0));
   verb->add_flag(
       "--counters", options->counters,
       "also read hardware counters of the judged launches, in a process of its own: cache hits, traffic, occupancy");
@@ -128,7 +136,7 @@ void add_check(CLI::App& app, const Invocation& invocation, Action& action) {
   // A corpus takes candidates, contracts and limits from its manifest: an option that it would ignore is a mistake.
   for (const char* name :
        {"candidate", "--contract", "--kernel", "--workload", "--baseline", "--scope", "--require-tier", "--seed",
-        "--warmup", "--requests", "--max-pairs", "--markdown", "--counters"})
+        "--warmup", "--requests", "--max-pairs", "--markdown", "--counters", "--speed"})
     manifest->excludes(verb->get_option(name));
   verb->callback([=, &invocation, &action] {
     action = [=, &invocation] {

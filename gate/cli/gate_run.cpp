@@ -9,8 +9,11 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "candidate/candidate.h"
+#include "cli/fidelity.h"
 #include "cli/replay_run.h"
 #include "precheck/cases.h"
+#include "precheck/live.h"
 #include "precheck/precheck.h"
 #include "replay/substitute.h"
 #include "report/report.h"
@@ -20,6 +23,8 @@
 #include "support/process.h"
 #include "support/text.h"
 #include "workload/build.h"
+#include "workload/elsewhere.h"
+#include "workload/kgw.h"
 
 namespace kgate {
 
@@ -33,6 +38,7 @@ struct Gate {
   Contract contract;
   gpu::DeviceChoice device;
   std::optional<Workload> workload;
+  fs::path workload_file;  // .kgw
   std::vector<EffectiveLimit> limits;
   std::optional<Prepared> candidate, baseline, reference;
   TempDir scratch{"kgate"};
@@ -65,9 +71,32 @@ void prepare_output(const fs::path& out) {
   for (const char* stale : {"verdict.json", "verdict.md", "trace.db", "compile.log"}) fs::remove(out / stale, error);
 }
 
+// Workers read the workload from a .kgw. A recording that nobody has replayed yet is replayed first, and its file keeps
+// the answer.
+void take_workload(Gate& gate, const fs::path& path) {
+  gate.workload = load_workload(path);
+  Workload& workload = *gate.workload;
+  if (!workload.origin.recorded()) {
+    gate.workload_file = gate.scratch.path() / "workload.kgw";
+    write_kgw(workload, gate.workload_file);
+    return;
+  }
+  gate.workload_file = path;
+  check_elsewhere(workload, gate.arch()).value_or_throw(Exit::environment);
+  bool elsewhere = is_elsewhere(workload, gate.arch());
+  if (elsewhere)
+    for (const std::string& kernel : grids_of_the_machine(workload))
+      gate.verdict.findings.push_back({"grid_of_the_machine", "replay",
+                                       "its grid is a multiple of the recorded GPU's multiprocessors and may have been "
+                                       "chosen for them",
+                                       kernel, Exit::pass});
+  if (workload.addresses == Addresses::unknown && !elsewhere) keep_fidelity(workload, path, gate.device);
+}
+
 void open_inputs(Gate& gate) {
   prepare_output(gate.request.out);
-  gate.contract = read_contract(gate.request.contract);
+  gate.contract =
+      gate.request.contract.empty() ? contract_for_kernel(gate.request.entry) : read_contract(gate.request.contract);
   if (!gate.contract.has_shapes && !gate.request.workload && !gate.contract.workload)
     throw Error(Exit::bad_input, "the contract does not say how its kernel is launched", gate.contract.path.string(),
                 "name a workload (--workload), or give `params:`, `launch:` and `shapes:` (docs/formats.md)");
@@ -75,12 +104,21 @@ void open_inputs(Gate& gate) {
   // Enough for a contract's shapes and little enough that a hang is found in seconds, not minutes.
   if (gate.is_virtual()) ::setenv("KGATE_VGPU_BUDGET", "67108864", /*overwrite=*/0);
   auto path = gate.request.workload ? gate.request.workload : gate.contract.workload;
-  if (path && gate.request.scope != Scope::static_only) gate.workload = load_workload(*path);
+  if (path && gate.request.scope != Scope::static_only) take_workload(gate, *path);
+}
+
+// Without a contract the candidate's entry is the judged kernel's name, or its only one.
+std::string entry_of_candidate(const Gate& gate) {
+  Candidate candidate = read_candidate(gate.request.candidate).value_or_throw(Exit::bad_input);
+  for (const Entry& entry : candidate.entries)
+    if (glob_match(gate.request.entry, entry.name)) return entry.name;
+  return candidate.entries.size() == 1 ? candidate.entries.front().name : gate.request.entry;
 }
 
 void prepare_kernels(Gate& gate) {
   auto& findings = gate.verdict.findings;
   std::string entry = gate.request.entry.empty() ? candidate_entry_name(gate.contract) : gate.request.entry;
+  if (gate.request.contract.empty()) entry = entry_of_candidate(gate);
   gate.candidate = prepare(gate.request.candidate, entry, "candidate", gate.arch(), gate.is_virtual(), findings);
   if (gate.candidate->compiled)
     if (!write_file_atomic(gate.request.out / "compile.log",
@@ -96,7 +134,9 @@ void prepare_kernels(Gate& gate) {
     if (kernels.size() == 1) {  // of several the baseline's arm launches what was recorded
       const auto& kernel = gate.workload->kernels[kernels.front()];
       fs::path file = gate.scratch.path() / "recorded";
-      write_file_atomic(file, gate.workload->modules[kernel.module].image).value_or_throw(Exit::environment);
+      const std::string& image =
+          image_of(gate.workload->modules[kernel.module], is_elsewhere(*gate.workload, gate.arch()));
+      write_file_atomic(file, image).value_or_throw(Exit::environment);
       gate.baseline = prepare(file, kernel.entry, "baseline", gate.arch(), gate.is_virtual(), findings);
     }
   }
@@ -123,6 +163,10 @@ void note_facts(Gate& gate) {
   }
   if (gate.baseline) facts["baseline_kernel_id"] = gate.baseline->kernel_id;
   if (gate.workload) facts["workload_sha256"] = gate.workload->sha256;
+  if (gate.workload && gate.workload->origin.recorded()) {
+    facts["recorded_on"] = gate.workload->origin.device;
+    facts["addresses"] = addresses_name(gate.workload->addresses);
+  }
 }
 
 // Can the candidate be launched in every shape, as the contract and its binding say? Settled before anything runs.
@@ -152,6 +196,20 @@ void check_binding(Gate& gate) {
        failure.where.empty() ? gate.contract.path.string() : failure.where, Exit::bad_input});
 }
 
+void compare_live(Gate& gate, PrecheckResult& result) {
+  std::optional<KernelImage> baseline;
+  if (gate.baseline) baseline = kernel_image(*gate.baseline);
+  Comparison comparison =
+      compare_arms(*gate.workload, gate.contract, baseline ? &*baseline : nullptr, kernel_image(*gate.candidate))
+          .value_or_throw(Exit::bad_input);
+  LiveOptions options;
+  options.seed = gate.seed;
+  options.workload = gate.workload_file;
+  options.session.device = gate.device;
+  options.on_progress = [&](double fraction, const std::string& what) { gate.progress(0.3 + 0.1 * fraction, what); };
+  check_live(gate.contract, *gate.workload, comparison, options, result);
+}
+
 PrecheckResult precheck(Gate& gate) {
   PrecheckResult result;
   const Prepared* baseline = gate.baseline ? &*gate.baseline : nullptr;
@@ -164,6 +222,9 @@ PrecheckResult precheck(Gate& gate) {
   options.session.device = gate.device;
   options.on_progress = [&](double fraction, const std::string& what) { gate.progress(0.1 + 0.3 * fraction, what); };
   check_equivalence(gate.contract, *gate.candidate, baseline, reference, gate.device.properties, options, result);
+  if (gate.workload && exit_of(result.findings) == Exit::pass &&
+      (gate.workload->origin.recorded() || !gate.contract.has_shapes))
+    compare_live(gate, result);
   return result;
 }
 
@@ -243,6 +304,8 @@ std::unique_ptr<TraceStore> replay_and_judge(Gate& gate, const StaticFigures& st
   replay.candidate = &*gate.candidate;
   replay.baseline = gate.baseline ? &*gate.baseline : nullptr;
   replay.workload = &*gate.workload;
+  replay.workload_file = gate.workload_file;
+  replay.speed = gate.request.speed;
   replay.device = gate.device;
   replay.limits = gate.limits;
   replay.statics = statics;
@@ -282,7 +345,11 @@ Verdict run_gate(const GateRequest& request) {
     judge_static(gate, checked.statics);
     return conclude(gate, checked.equivalence);
   }
-  if (!gate.workload) gate.workload = contract_workload(gate.contract, *gate.baseline, gate.seed);
+  if (!gate.workload) {
+    gate.workload = contract_workload(gate.contract, *gate.baseline, gate.seed);
+    gate.workload_file = gate.scratch.path() / "workload.kgw";
+    write_kgw(*gate.workload, gate.workload_file);
+  }
   auto trace = replay_and_judge(gate, checked.statics);
   if (gate.verdict.metrics.empty())
     judge_static(gate, checked.statics);  // the replay ended early: the static limits still hold or not

@@ -12,7 +12,7 @@
 namespace kgate {
 
 struct GateRequest {
-  std::filesystem::path contract;
+  std::filesystem::path contract;  // empty: `entry` says what is judged, a workload brings the launches
   std::filesystem::path candidate;
   std::string entry;                              // empty: the binding's or the contract's kernel
   std::optional<std::filesystem::path> workload;  // overrides the contract's
@@ -24,6 +24,7 @@ struct GateRequest {
   std::optional<uint32_t> warmup, requests;  // a round; defaults by device
   uint32_t max_pairs = 24;
   bool counters = false;      // the counters pass as well
+  double speed = 1;           // arrivals and host gaps are divided by it
   std::filesystem::path out;  // folder for trace.db; created
   std::string command;        // what repeats this run
   std::function<void(double fraction, const std::string& what)> on_progress;

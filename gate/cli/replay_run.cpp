@@ -33,8 +33,7 @@ class Replayer {
     comparison_ = compare_arms(*request.workload, *request.contract, baseline ? &*baseline : nullptr,
                                kernel_image(*request.candidate))
                       .value_or_throw(Exit::bad_input);
-    workload_file_ = scratch_.path() / "workload.kgw";
-    write_kgw(*request.workload, workload_file_);
+    workload_file_ = request.workload_file;
   }
 
   std::unique_ptr<TraceStore> run() {
@@ -103,6 +102,8 @@ class Replayer {
     plan.measured_requests = request_.requests;
     plan.honour_arrivals = !is_virtual();
     plan.judged = comparison_.judged;
+    plan.speed = request_.speed;
+    place_as_recorded(plan, *request_.workload);
     return plan;
   }
 

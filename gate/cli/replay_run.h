@@ -19,6 +19,8 @@ struct ReplayRequest {
   const Prepared* candidate = nullptr;
   const Prepared* baseline = nullptr;  // null: what was recorded
   const Workload* workload = nullptr;
+  std::filesystem::path workload_file;  // .kgw: the same, for the workers
+  double speed = 1;
   gpu::DeviceChoice device;
   std::vector<EffectiveLimit> limits;
   StaticFigures statics;

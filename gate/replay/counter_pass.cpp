@@ -23,6 +23,7 @@ ReplayPlan counters_plan(const Comparison& comparison, const Workload& workload,
   plan.honour_arrivals = false;
   plan.counter_launches = counter_launches(workload, comparison.judged);
   plan.counter_repeats = kCounterRepeats;
+  place_as_recorded(plan, workload);
   uint32_t round = 0;
   for (uint32_t pair = 0; pair < trace::kCounterSets * kCounterRepeats; ++pair)
     for (uint32_t arm = 0; arm < plan.arms.size(); ++arm) plan.rounds.push_back({arm, pair, round++});

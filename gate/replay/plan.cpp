@@ -134,6 +134,12 @@ Result<std::monostate> validate_plan(const ReplayPlan& plan, const Workload& wor
   return std::monostate{};
 }
 
+void place_as_recorded(ReplayPlan& plan, const Workload& workload) {
+  if (workload.addresses == Addresses::free) return;
+  plan.placement = Placement::recorded;
+  plan.require_exact = workload.addresses != Addresses::relocatable;
+}
+
 std::vector<Round> abba_rounds(uint32_t first_pair, uint32_t pairs, uint32_t first_round, uint64_t seed) {
   uint32_t called_first = static_cast<uint32_t>(mix(seed) & 1);
   std::vector<Round> rounds;

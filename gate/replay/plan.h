@@ -91,6 +91,9 @@ struct ReplayPlan {
   double speed = 1;                 // timing: arrivals and host gaps are divided by it
 };
 
+// A recording goes to its recorded addresses, and must where it is not known to run elsewhere.
+void place_as_recorded(ReplayPlan& plan, const Workload& workload);
+
 // Directory layout: plan.json and one file a module image. Throws Error{internal} on a full disk.
 void write_plan(const ReplayPlan& plan, const std::filesystem::path& directory);
 // Strict: unknown or missing fields, indices that point nowhere and images that do not match their hash are Failures.

@@ -5,6 +5,7 @@
 
 #include "support/text.h"
 #include "worker/clock.h"
+#include "workload/elsewhere.h"
 
 namespace kgate::worker {
 
@@ -37,7 +38,7 @@ void check_parameters(gpu::Driver& driver, gpu::CUfunction function, const Workl
 // Loads the modules of `kernels` that are wanted and looks up the wanted functions. Adds the time that loading took.
 std::vector<gpu::CUfunction> load(gpu::Driver& driver, const std::vector<WorkloadModule>& modules,
                                   const std::vector<WorkloadKernel>& kernels, const std::vector<bool>& wanted,
-                                  double& ns) {
+                                  bool elsewhere, double& ns) {
   std::vector<gpu::CUmodule> loaded(modules.size());
   std::vector<gpu::CUfunction> functions(kernels.size());
   for (size_t k = 0; k < kernels.size(); ++k) {
@@ -45,7 +46,7 @@ std::vector<gpu::CUfunction> load(gpu::Driver& driver, const std::vector<Workloa
     uint32_t m = kernels[k].module;
     if (!loaded[m]) {
       uint64_t begin = now_ns();
-      loaded[m] = driver.load_module(std::as_bytes(std::span(modules[m].image)));
+      loaded[m] = driver.load_module(std::as_bytes(std::span(image_of(modules[m], elsewhere))));
       ns += static_cast<double>(now_ns() - begin);
     }
     functions[k] = driver.function(loaded[m], kernels[k].entry);
@@ -105,12 +106,14 @@ LoadedKernels load_kernels(gpu::Driver& driver, const Workload& workload, const 
   position = {.stage = "load"};
   LoadedKernels kernels;
   double own_ns = 0;
-  kernels.workload = load(driver, workload.modules, workload.kernels, used_workload_kernels(workload, plan), own_ns);
+  kernels.workload = load(driver, workload.modules, workload.kernels, used_workload_kernels(workload, plan),
+                          is_elsewhere(workload, driver.is_virtual() ? 0 : driver.properties().arch()), own_ns);
   for (uint32_t a = 0; a < plan.arms.size(); ++a) {
     const Arm& arm = plan.arms[a];
     position.arm = a;
     double ns = 0;
-    kernels.arms.push_back(load(driver, arm.modules, arm.kernels, std::vector<bool>(arm.kernels.size(), true), ns));
+    kernels.arms.push_back(
+        load(driver, arm.modules, arm.kernels, std::vector<bool>(arm.kernels.size(), true), false, ns));
     kernels.load_ns[arm.label] = arm.modules.empty() ? own_ns : ns;
   }
   return kernels;

@@ -8,6 +8,7 @@
 
 #include "support/float_formats.h"
 #include "workload/element.h"
+#include "workload/kgw.h"
 #include "workload/random.h"
 
 namespace kgate {
@@ -92,6 +93,8 @@ void fill_random(const ContentRandom& random, std::span<std::byte> out) {
 }  // namespace
 
 void materialise(const Content& content, std::span<std::byte> out) {
+  if (std::holds_alternative<ContentChunks>(content))
+    throw Error(Exit::internal, "recorded content without the file that it lies in");
   if (const auto* bytes = std::get_if<ContentBytes>(&content)) {
     if (bytes->bytes.size() > out.size()) throw Error(Exit::internal, "a buffer's content is longer than the buffer");
     std::copy_n(reinterpret_cast<const std::byte*>(bytes->bytes.data()), bytes->bytes.size(), out.begin());
@@ -105,6 +108,17 @@ void materialise(const Content& content, std::span<std::byte> out) {
   }
 }
 
-void materialise(const Content& content, std::span<std::byte> out, const std::filesystem::path&) { materialise(content, out); }
+void materialise(const Content& content, std::span<std::byte> out, const std::filesystem::path& source) {
+  const auto* chunks = std::get_if<ContentChunks>(&content);
+  if (!chunks) return materialise(content, out);
+  if (chunks->chunks.size() != out.size() / kChunkBytes + (out.size() % kChunkBytes != 0))
+    throw Error(Exit::internal, "a buffer's chunks do not make its size");
+  ChunkReader reader = ChunkReader::open(source).value_or_throw(Exit::bad_input);
+  for (size_t i = 0; i < chunks->chunks.size(); ++i) {
+    const size_t at = i * kChunkBytes;
+    const auto part = out.subspan(at, std::min<size_t>(kChunkBytes, out.size() - at));
+    reader.read(chunks->chunks[i], part).value_or_throw(Exit::bad_input);
+  }
+}
 
 }  // namespace kgate

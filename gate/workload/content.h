@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <span>
 #include <string>
 
@@ -9,8 +10,11 @@
 
 namespace kgate {
 
-// Fills `out` (the whole buffer).
+// Fills `out` (the whole buffer). Not of ContentChunks: those need their file.
 void materialise(const Content& content, std::span<std::byte> out);
+
+// As well of ContentChunks, which are read from `source`, a .kgw, and verified. Throws Error{bad_input} when it lacks
+// one or has it damaged.
 void materialise(const Content& content, std::span<std::byte> out, const std::filesystem::path& source);
 
 }  // namespace kgate

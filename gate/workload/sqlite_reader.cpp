@@ -92,6 +92,26 @@ void SqliteCursor::fail(const std::string& what) {
   if (!failure_) failure_ = Failure{what, table_ + " row " + std::to_string(row_), {}};
 }
 
+bool SqliteCursor::rewind() {
+  if (!statement_) return false;
+  sqlite3_reset(statement_);
+  failure_.reset();
+  row_ = 0;
+  started_ = false;
+  return true;
+}
+
+void SqliteCursor::restart(std::string_view blob) {
+  if (rewind() && sqlite3_bind_blob64(statement_, 1, blob.data(), blob.size(), SQLITE_TRANSIENT) != SQLITE_OK)
+    fail(reader_.message());
+}
+
+void SqliteCursor::restart_text(std::string_view text) {
+  if (rewind() &&
+      sqlite3_bind_text64(statement_, 1, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8) != SQLITE_OK)
+    fail(reader_.message());
+}
+
 bool SqliteCursor::next() {
   if (failure_) return false;
   if (started_) ++row_;
@@ -147,6 +167,10 @@ std::string_view SqliteCursor::blob(int column, size_t max_bytes) {
   if (data && bytes <= max_bytes) return {data, bytes};
   fail(std::string("column ") + sqlite3_column_name(statement_, column) + " is too long");
   return {};
+}
+
+bool SqliteCursor::is_null(int column) const {
+  return failure_ || sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
 void SqliteCursor::null(int column) { is(column, SQLITE_NULL, "NULL, as this kind of row needs"); }

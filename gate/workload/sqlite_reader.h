@@ -44,6 +44,10 @@ class SqliteCursor {
   SqliteCursor(const SqliteCursor&) = delete;
   ~SqliteCursor();
 
+  // The same statement again, from its first row, with a blob or a text for its only parameter; forgets a failure.
+  void restart(std::string_view blob);
+  void restart_text(std::string_view text);
+
   bool next();  // false at the end and after a failure
   int64_t integer(int column, int64_t low, int64_t high);
   uint32_t u32(int column) { return static_cast<uint32_t>(integer(column, 0, 0xffffffff)); }
@@ -53,7 +57,8 @@ class SqliteCursor {
   double real(int column);         // finite
   std::string text(int column, size_t max_bytes);
   std::string_view blob(int column, size_t max_bytes);  // valid until next()
-  void null(int column);                                // must be NULL
+  bool is_null(int column) const;
+  void null(int column);  // must be NULL
 
   size_t row() const { return row_; }  // of the current row, from 0
   void fail(const std::string& what);
@@ -61,6 +66,7 @@ class SqliteCursor {
 
  private:
   bool is(int column, int type, const char* what);
+  bool rewind();
 
   const SqliteReader& reader_;
   std::string table_;

@@ -237,7 +237,7 @@ TEST_F(Build, the_frame_is_checked) {
   EXPECT_HAS(problems_with("kgate_workload: 1", "kgate_workload: 2"), "format 2 is unknown");
   EXPECT_HAS(problems_with("threads: 2", "threads: 0"), "is not between 1 and 64");
   EXPECT_HAS(problems_with("requests: 10\n", ""), "has no 'requests'");
-  EXPECT_HAS(problems_with("requests: 10", "requests: 1000000"), "more than 1048576 calls");
+  EXPECT_HAS(problems_with("requests: 10", "requests: 1000000"), "more than 2097152 calls");
   EXPECT_HAS(problems_with("m: m.ptx", "m: missing.ptx"), "missing.ptx");
   EXPECT_HAS(problems_with("let: {n: 8", "let: {x: 8, n: 8"), "'x' is a constant too");
   EXPECT_HAS(problems_with("twice: n * 2", "twice: m * 2"), "unknown name 'm'");
