@@ -99,7 +99,7 @@ class Driver {
 
   CUdeviceptr allocate(size_t bytes);
   // At exactly `address` through cuMemAddressReserve/cuMemCreate/cuMemMap, in whole granules (2 MiB); nullopt when the
-  // driver grants another address, when `address` is no multiple of the granule, and on the virtual GPU.
+  // driver grants another address, and when `address` is no multiple of the granule.
   std::optional<CUdeviceptr> allocate_at(CUdeviceptr address, size_t bytes);
   void free(CUdeviceptr p);
   // A range of addresses without memory, at exactly `address`; false when the driver grants another.

@@ -133,6 +133,8 @@ void context_created(CUcontext context) { call(CUPTI_CBID_RESOURCE_CONTEXT_CREAT
 
 void context_destroyed(CUcontext context) { call(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, context, nullptr); }
 
+void graph_changed(CUcontext context, uint32_t cbid, CUpti_GraphData& graph) { call(cbid, context, &graph); }
+
 void module_loaded(CUcontext context, std::string_view image) {
   CUpti_ModuleResourceData module{modules.fetch_add(1) + 1, image.size(), image.data()};
   call(CUPTI_CBID_RESOURCE_MODULE_LOADED, context, &module);

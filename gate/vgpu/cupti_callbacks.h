@@ -49,5 +49,6 @@ bool driver_call(const Api& api, uint32_t correlation, CUresult* result, uint64_
 void context_created(CUcontext context);
 void context_destroyed(CUcontext context);                      // about to be
 void module_loaded(CUcontext context, std::string_view image);  // PTX: there is no cubin
+void graph_changed(CUcontext context, uint32_t cbid, CUpti_GraphData& graph);
 
 }  // namespace kgate::vgpu::cupti

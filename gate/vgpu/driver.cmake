@@ -6,8 +6,8 @@ if(NOT TARGET kgate_vgpu_machine)
 endif()
 add_library(kgate_vgpu SHARED
   cupti_buffers.cpp cupti_callbacks.cpp cupti_exports.cpp cupti_inject.cpp cupti_records.cpp
-  driver_context.cpp driver_device.cpp driver_image.cpp driver_injection.cpp driver_launch.cpp driver_lookup.cpp driver_memory.cpp
-  driver_module.cpp driver_settings.cpp driver_state.cpp driver_stream.cpp)
+  driver_capture.cpp driver_context.cpp driver_copy.cpp driver_device.cpp driver_graph.cpp driver_graph_exec.cpp driver_image.cpp driver_injection.cpp driver_launch.cpp driver_lookup.cpp driver_memory.cpp
+  driver_module.cpp driver_pointer.cpp driver_settings.cpp driver_state.cpp driver_stream.cpp driver_virtual_memory.cpp driver_work.cpp)
 target_link_libraries(kgate_vgpu PRIVATE kgate_flags kgate_vgpu_machine kgate_support)
 target_compile_options(kgate_vgpu PRIVATE -fno-lto -fcf-protection=none -fno-ipa-icf -fno-shrink-wrap
   -fno-optimize-sibling-calls -fno-partial-inlining)

@@ -8,6 +8,7 @@
 #include <new>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "vgpu/cupti_callbacks.h"
 #include "vgpu/cupti_records.h"
@@ -22,14 +23,16 @@
 
 namespace kgate::vgpu {
 
-// What a call's body works with. Records filled here are written after the lock is released, since writing them can run
-// the client's callbacks.
+// What a call's body works with. Records and news left here are written and told after the lock is released, since that
+// can run the client's callbacks.
 struct Call {
   State& state;
   Context& context;
   uint32_t correlation;
-  cupti::Record record{};    // the activity of this call; kind INVALID: none
+  std::unique_lock<std::mutex>& lock;  // released around a host function, which may take its time
+  std::vector<cupti::Record> records{};
   std::string_view image{};  // of the module that this call loaded; empty: none
+  std::vector<std::pair<uint32_t, CUpti_GraphData>> graph_news{};  // CUPTI_CBID_RESOURCE_GRAPH*
 };
 
 template <typename Body>
@@ -75,11 +78,12 @@ CUresult context_call(const cupti::Api& traced, Body&& body) noexcept {
     Context* context = s.contexts.find(handle);
     if (context == nullptr) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (context->poison != CUDA_SUCCESS) return context->poison;
-    Call call{s, *context, api.correlation()};
+    Call call{s, *context, api.correlation(), lock};
     CUresult code = body(call);
     lock.unlock();
-    if (call.record.kind() != CUPTI_ACTIVITY_KIND_INVALID) cupti::write(call.record);
+    for (const cupti::Record& record : call.records) cupti::write(record);
     if (!call.image.empty()) cupti::module_loaded(handle, call.image);
+    for (auto& [cbid, graph] : call.graph_news) cupti::graph_changed(handle, cbid, graph);
     return code;
   });
   api.finish(result);

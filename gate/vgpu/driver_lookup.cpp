@@ -13,6 +13,11 @@ namespace address_of {
 #define KGATE_ADDRESSES(asked, exported, per_thread) \
   KGATE_ADDRESS(asked, exported) KGATE_ADDRESS(asked, per_thread)
 KGATE_EXPORTS(KGATE_ADDRESS, KGATE_ADDRESSES)
+#define KGATE_OLD(asked, exported, version) KGATE_ADDRESS(asked, exported)
+#define KGATE_OLDS(asked, exported, per_thread, version) KGATE_ADDRESSES(asked, exported, per_thread)
+KGATE_OLD_EXPORTS(KGATE_OLD, KGATE_OLDS)
+#undef KGATE_OLD
+#undef KGATE_OLDS
 #undef KGATE_ADDRESS
 #undef KGATE_ADDRESSES
 }  // namespace address_of
@@ -23,21 +28,31 @@ struct Export {
   const char* asked;
   const void* address;
   const void* per_thread;
+  int below;  // the version of CUDA that the caller was built for
 };
 
+constexpr int kAnyVersion = 1 << 30;
+
 const Export kExports[] = {
-#define KGATE_ROW(asked, exported) {#asked, &address_of::exported, &address_of::exported},
-#define KGATE_ROW2(asked, exported, per_thread) {#asked, &address_of::exported, &address_of::per_thread},
+#define KGATE_ROW(asked, exported, version) {#asked, &address_of::exported, &address_of::exported, version},
+#define KGATE_ROW2(asked, exported, per_thread, version) \
+  {#asked, &address_of::exported, &address_of::per_thread, version},
+    KGATE_OLD_EXPORTS(KGATE_ROW, KGATE_ROW2)
+#undef KGATE_ROW
+#undef KGATE_ROW2
+#define KGATE_ROW(asked, exported) {#asked, &address_of::exported, &address_of::exported, kAnyVersion},
+#define KGATE_ROW2(asked, exported, per_thread) \
+  {#asked, &address_of::exported, &address_of::per_thread, kAnyVersion},
     KGATE_EXPORTS(KGATE_ROW, KGATE_ROW2)
 #undef KGATE_ROW
 #undef KGATE_ROW2
 };
 
-CUresult look_up(const char* symbol, void** out, uint64_t flags, unsigned* status) {
+CUresult look_up(const char* symbol, void** out, int version, uint64_t flags, unsigned* status) {
   if (symbol == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = nullptr;
   for (const Export& e : kExports) {
-    if (std::strcmp(e.asked, symbol) != 0) continue;
+    if (version >= e.below || std::strcmp(e.asked, symbol) != 0) continue;
     bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
     *out = const_cast<void*>(per_thread ? e.per_thread : e.address);
     if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SUCCESS;
@@ -71,12 +86,12 @@ KGATE_EXPORT CUresult cuGetErrorName(CUresult code, const char** name) { return 
 // The virtual GPU has no prose of its own for codes; what went wrong is in kgate_vgpu_last_fault.
 KGATE_EXPORT CUresult cuGetErrorString(CUresult code, const char** text) { return error_name(code, text); }
 
-KGATE_EXPORT CUresult cuGetProcAddress(const char* symbol, void** out, int, uint64_t flags) {
-  return look_up(symbol, out, flags, nullptr);
+KGATE_EXPORT CUresult cuGetProcAddress(const char* symbol, void** out, int version, uint64_t flags) {
+  return look_up(symbol, out, version, flags, nullptr);
 }
 
-KGATE_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** out, int, uint64_t flags, unsigned* status) {
-  return look_up(symbol, out, flags, status);
+KGATE_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** out, int version, uint64_t flags, unsigned* status) {
+  return look_up(symbol, out, version, flags, status);
 }
 
 KGATE_EXPORT int kgate_vgpu_version() { return kVgpuAbiVersion; }

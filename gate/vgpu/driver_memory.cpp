@@ -1,109 +1,101 @@
-// Exports: memory. Device addresses are host addresses, so a copy is a memcpy after its device ends were found inside a
-// live allocation; an end that is not is CUDA_ERROR_INVALID_VALUE before a byte moves.
+// Exports: memory, copies and fills.
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
+#include <type_traits>
 
-#include "vgpu/driver_call.h"
-#include "vgpu/driver_stream.h"
+#include "vgpu/driver_capture.h"
+#include "vgpu/driver_work.h"
 
 namespace kgate::vgpu {
 
 namespace {
 
-enum class End { host, device, any };  // any: cuMemcpy, which tells by the address
-
-struct Copy {
-  CUdeviceptr to, from;
-  size_t bytes;
-  End to_end, from_end;
-  bool asynchronous = false;
-  StreamArg stream{};
-};
-
 CUdeviceptr address(const void* p) { return reinterpret_cast<CUdeviceptr>(p); }
 
-// Where an address of unknown kind points; nullopt for device memory that is not (or no longer) allocated.
-std::optional<End> resolve(const State& s, CUdeviceptr p, size_t bytes, End end) {
-  bool in_device = s.memory->contains(p, bytes);
-  if (end == End::device) return in_device ? std::optional(End::device) : std::nullopt;
-  if (end == End::any && in_device) return End::device;
-  if (p == 0 || (end == End::any && p >= s.lowest && p < s.highest)) return std::nullopt;
-  return End::host;
+// One row between ends of these types (CU_MEMORYTYPE_*).
+CopyWork row(CUmemorytype to_type, CUdeviceptr to, CUmemorytype from_type, CUdeviceptr from, size_t bytes) {
+  CopyWork c{};
+  c.dstMemoryType = to_type;
+  c.srcMemoryType = from_type;
+  if (to_type == CU_MEMORYTYPE_HOST)
+    c.dstHost = reinterpret_cast<void*>(to);
+  else
+    c.dstDevice = to;
+  if (from_type == CU_MEMORYTYPE_HOST)
+    c.srcHost = reinterpret_cast<const void*>(from);
+  else
+    c.srcDevice = from;
+  c.srcPitch = c.dstPitch = c.WidthInBytes = bytes;
+  c.srcHeight = c.dstHeight = c.Height = c.Depth = 1;
+  return c;
+}
+CopyWork up(CUdeviceptr to, const void* from, size_t n) {
+  return row(CU_MEMORYTYPE_DEVICE, to, CU_MEMORYTYPE_HOST, address(from), n);
+}
+CopyWork down(void* to, CUdeviceptr from, size_t n) {
+  return row(CU_MEMORYTYPE_HOST, address(to), CU_MEMORYTYPE_DEVICE, from, n);
+}
+CopyWork across(CUdeviceptr to, CUdeviceptr from, size_t n) {
+  return row(CU_MEMORYTYPE_DEVICE, to, CU_MEMORYTYPE_DEVICE, from, n);
+}
+CopyWork any(CUdeviceptr to, CUdeviceptr from, size_t n) {
+  return row(CU_MEMORYTYPE_UNIFIED, to, CU_MEMORYTYPE_UNIFIED, from, n);
 }
 
-uint8_t memory_kind(const State& s, CUdeviceptr p, End end) {
-  if (end == End::device) return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-  for (const auto& [start, size] : s.pinned) {
-    if (p - address(start) < size) return CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
-  }
-  return CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+CopyWork box(const CUDA_MEMCPY2D& c) {
+  CopyWork out{};
+  out.srcXInBytes = c.srcXInBytes, out.srcY = c.srcY, out.srcMemoryType = c.srcMemoryType;
+  out.srcHost = c.srcHost, out.srcDevice = c.srcDevice, out.srcPitch = c.srcPitch;
+  out.dstXInBytes = c.dstXInBytes, out.dstY = c.dstY, out.dstMemoryType = c.dstMemoryType;
+  out.dstHost = c.dstHost, out.dstDevice = c.dstDevice, out.dstPitch = c.dstPitch;
+  out.WidthInBytes = c.WidthInBytes, out.Height = c.Height, out.Depth = 1;
+  out.srcHeight = out.dstHeight = c.Height;
+  return out;
 }
 
-uint8_t copy_kind(End to, End from) {
-  if (to == End::device) return from == End::device ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOD : CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
-  return from == End::device ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH : CUPTI_ACTIVITY_MEMCPY_KIND_HTOH;
+template <typename Given>
+CUresult copy_given(const cupti::Api& api, const Given* given, StreamArg stream, bool asynchronous) {
+  return context_call(api, [&](Call& call) {
+    if (given == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if constexpr (std::is_same_v<Given, CopyWork>)
+      return submit(call, stream, *given, asynchronous);
+    else
+      return submit(call, stream, box(*given), asynchronous);
+  });
 }
 
-CUresult copy(Call& call, const Copy& c) {
+CUresult give_memory(Call& call, CUdeviceptr* out, size_t bytes) {
+  if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   State& s = call.state;
-  uint32_t stream = 0;
-  if (CUresult code = stream_id(call, c.stream, stream); code != CUDA_SUCCESS) return code;
-  if (c.bytes == 0) return CUDA_SUCCESS;
-  std::optional<End> to = resolve(s, c.to, c.bytes, c.to_end), from = resolve(s, c.from, c.bytes, c.from_end);
-  if (!to || !from) return CUDA_ERROR_INVALID_VALUE;
-  bool recorded = cupti::enabled(CUPTI_ACTIVITY_KIND_MEMCPY);
-  uint64_t start = recorded ? cupti::now() : 0;
-  std::memmove(reinterpret_cast<void*>(c.to), reinterpret_cast<const void*>(c.from), c.bytes);
-  if (!recorded) return CUDA_SUCCESS;
-  CUpti_ActivityMemcpy6 r{};
-  r.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
-  r.copyKind = copy_kind(*to, *from);
-  r.srcKind = memory_kind(s, c.from, *from);
-  r.dstKind = memory_kind(s, c.to, *to);
-  r.flags = c.asynchronous ? uint8_t{CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC} : uint8_t{0};
-  r.bytes = c.bytes;
-  r.start = start;
-  r.end = cupti::now();
-  r.contextId = call.context.id;
-  r.streamId = stream;
-  r.correlationId = call.correlation;
-  r.copyCount = 1;
-  call.record.value = r;
+  CUdeviceptr p = s.memory->allocate(bytes);
+  if (p == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  s.allocations[p] = call.context.id;
+  s.lowest = std::min(s.lowest, p);
+  s.highest = std::max(s.highest, p + bytes);
+  *out = p;
   return CUDA_SUCCESS;
 }
 
-// Fills `count` elements of 1, 2 or 4 bytes.
-CUresult fill(Call& call, CUdeviceptr to, uint32_t value, size_t width, size_t count, bool asynchronous, StreamArg on) {
-  uint32_t stream = 0;
-  if (CUresult code = stream_id(call, on, stream); code != CUDA_SUCCESS) return code;
-  if (count == 0) return CUDA_SUCCESS;
-  if (count > SIZE_MAX / width || to % width != 0 || !call.state.memory->contains(to, count * width)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  bool recorded = cupti::enabled(CUPTI_ACTIVITY_KIND_MEMSET);
-  uint64_t start = recorded ? cupti::now() : 0;
-  if (width == 1) {
-    std::memset(reinterpret_cast<void*>(to), static_cast<int>(value), count);
-  } else if (width == 2) {
-    std::fill_n(reinterpret_cast<uint16_t*>(to), count, static_cast<uint16_t>(value));
-  } else {
-    std::fill_n(reinterpret_cast<uint32_t*>(to), count, value);
-  }
-  if (!recorded) return CUDA_SUCCESS;
-  CUpti_ActivityMemset4 r{};
-  r.kind = CUPTI_ACTIVITY_KIND_MEMSET;
-  r.value = value;
-  r.bytes = count * width;
-  r.start = start;
-  r.end = cupti::now();
-  r.contextId = call.context.id;
-  r.streamId = stream;
-  r.correlationId = call.correlation;
-  r.flags = asynchronous ? uint16_t{CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC} : uint16_t{0};
-  r.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-  call.record.value = r;
+CUresult take_memory(Call& call, CUdeviceptr p) {
+  if (p == 0) return CUDA_SUCCESS;
+  if (call.state.allocations.erase(p) == 0) return CUDA_ERROR_INVALID_VALUE;
+  call.state.memory->free(p);
   return CUDA_SUCCESS;
+}
+
+// Work runs when it is issued, so that memory of a stream's order is memory.
+CUresult allocate_async(const cupti::Api& api, CUdeviceptr* out, size_t bytes, StreamArg stream) {
+  return context_call(api, [&](Call& call) {
+    if (CUresult code = not_capturing(call, stream, "memory of a graph"); code != CUDA_SUCCESS) return code;
+    return give_memory(call, out, bytes);
+  });
+}
+
+CUresult free_async(const cupti::Api& api, CUdeviceptr p, StreamArg stream) {
+  return context_call(api, [&](Call& call) {
+    if (CUresult code = not_capturing(call, stream, "memory of a graph"); code != CUDA_SUCCESS) return code;
+    return take_memory(call, p);
+  });
 }
 
 CUresult allocate_pinned(const cupti::Api& api, void** out, size_t bytes) {
@@ -131,25 +123,48 @@ KGATE_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 
 KGATE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   return context_call(KGATE_API(cuMemAlloc_v2, out, bytes), [&](Call& call) {
-    if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    State& s = call.state;
-    CUdeviceptr p = s.memory->allocate(bytes);
-    if (p == 0) return CUDA_ERROR_OUT_OF_MEMORY;
-    s.allocations[p] = call.context.id;
-    s.lowest = std::min(s.lowest, p);
-    s.highest = std::max(s.highest, p + bytes);
-    *out = p;
-    return CUDA_SUCCESS;
+    CUresult code = forbidden_while_capturing(call);
+    return code == CUDA_SUCCESS ? give_memory(call, out, bytes) : code;
   });
+}
+
+KGATE_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height,
+                                         unsigned element_bytes) {
+  return context_call(KGATE_API(cuMemAllocPitch_v2, out, pitch, width, height, element_bytes), [&](Call& call) {
+    constexpr size_t kRow = 512;
+    if (pitch == nullptr || width == 0 || height == 0 || width > SIZE_MAX / 2) return CUDA_ERROR_INVALID_VALUE;
+    if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16) return CUDA_ERROR_INVALID_VALUE;
+    size_t row = (width + kRow - 1) / kRow * kRow;
+    if (height > SIZE_MAX / row) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult code = give_memory(call, out, row * height);
+    if (code == CUDA_SUCCESS) *pitch = row;
+    return code;
+  });
+}
+
+KGATE_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flags) {
+  return context_call(KGATE_API(cuMemAllocManaged, out, bytes, flags),
+                      [&](Call& call) { return unsupported(call, "managed memory"); });
 }
 
 KGATE_EXPORT CUresult cuMemFree_v2(CUdeviceptr p) {
   return context_call(KGATE_API(cuMemFree_v2, p), [&](Call& call) {
-    if (p == 0) return CUDA_SUCCESS;
-    if (call.state.allocations.erase(p) == 0) return CUDA_ERROR_INVALID_VALUE;
-    call.state.memory->free(p);
-    return CUDA_SUCCESS;
+    CUresult code = forbidden_while_capturing(call);
+    return code == CUDA_SUCCESS ? take_memory(call, p) : code;
   });
+}
+
+KGATE_EXPORT CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream on) {
+  return allocate_async(KGATE_API(cuMemAllocAsync, out, bytes, on), out, bytes, {on, false});
+}
+KGATE_EXPORT CUresult cuMemAllocAsync_ptsz(CUdeviceptr* out, size_t bytes, CUstream on) {
+  return allocate_async(KGATE_API(cuMemAllocAsync_ptsz, out, bytes, on), out, bytes, {on, true});
+}
+KGATE_EXPORT CUresult cuMemFreeAsync(CUdeviceptr p, CUstream on) {
+  return free_async(KGATE_API(cuMemFreeAsync, p, on), p, {on, false});
+}
+KGATE_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr p, CUstream on) {
+  return free_async(KGATE_API(cuMemFreeAsync_ptsz, p, on), p, {on, true});
 }
 
 KGATE_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr p) {
@@ -177,74 +192,101 @@ KGATE_EXPORT CUresult cuMemFreeHost(void* p) {
   });
 }
 
-// X(exported name, parameters, arguments, Copy)
-#define KGATE_COPIES(X)                                                                                      \
-  X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void* from, size_t n), (to, from, n),                            \
-    (Copy{to, address(from), n, End::device, End::host}))                                                    \
-  X(cuMemcpyHtoD_v2_ptds, (CUdeviceptr to, const void* from, size_t n), (to, from, n),                       \
-    (Copy{to, address(from), n, End::device, End::host, false, {nullptr, true}}))                            \
-  X(cuMemcpyDtoH_v2, (void* to, CUdeviceptr from, size_t n), (to, from, n),                                  \
-    (Copy{address(to), from, n, End::host, End::device}))                                                    \
-  X(cuMemcpyDtoH_v2_ptds, (void* to, CUdeviceptr from, size_t n), (to, from, n),                             \
-    (Copy{address(to), from, n, End::host, End::device, false, {nullptr, true}}))                            \
-  X(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n),                            \
-    (Copy{to, from, n, End::device, End::device}))                                                           \
-  X(cuMemcpyDtoD_v2_ptds, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n),                       \
-    (Copy{to, from, n, End::device, End::device, false, {nullptr, true}}))                                   \
-  X(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n), (Copy{to, from, n, End::any, End::any}))         \
-  X(cuMemcpy_ptds, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n),                              \
-    (Copy{to, from, n, End::any, End::any, false, {nullptr, true}}))                                         \
-  X(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, size_t n, CUstream on), (to, from, n, on),      \
-    (Copy{to, address(from), n, End::device, End::host, true, {on, false}}))                                 \
-  X(cuMemcpyHtoDAsync_v2_ptsz, (CUdeviceptr to, const void* from, size_t n, CUstream on), (to, from, n, on), \
-    (Copy{to, address(from), n, End::device, End::host, true, {on, true}}))                                  \
-  X(cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on),            \
-    (Copy{address(to), from, n, End::host, End::device, true, {on, false}}))                                 \
-  X(cuMemcpyDtoHAsync_v2_ptsz, (void* to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on),       \
-    (Copy{address(to), from, n, End::host, End::device, true, {on, true}}))                                  \
-  X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on),      \
-    (Copy{to, from, n, End::device, End::device, true, {on, false}}))                                        \
-  X(cuMemcpyDtoDAsync_v2_ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on), \
-    (Copy{to, from, n, End::device, End::device, true, {on, true}}))                                         \
-  X(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on),             \
-    (Copy{to, from, n, End::any, End::any, true, {on, false}}))                                              \
-  X(cuMemcpyAsync_ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on),        \
-    (Copy{to, from, n, End::any, End::any, true, {on, true}}))
+// X(exported name, parameters, arguments, how it copies, stream, asynchronous)
+#define KGATE_COPIES(X)                                                                                                \
+  X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void* from, size_t n), (to, from, n), up, (StreamArg{nullptr, false}),     \
+    false)                                                                                                             \
+  X(cuMemcpyHtoD_v2_ptds, (CUdeviceptr to, const void* from, size_t n), (to, from, n), up, (StreamArg{nullptr, true}), \
+    false)                                                                                                             \
+  X(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, size_t n, CUstream on), (to, from, n, on), up,            \
+    (StreamArg{on, false}), true)                                                                                      \
+  X(cuMemcpyHtoDAsync_v2_ptsz, (CUdeviceptr to, const void* from, size_t n, CUstream on), (to, from, n, on), up,       \
+    (StreamArg{on, true}), true)                                                                                       \
+  X(cuMemcpyDtoH_v2, (void* to, CUdeviceptr from, size_t n), (to, from, n), down, (StreamArg{nullptr, false}), false)  \
+  X(cuMemcpyDtoH_v2_ptds, (void* to, CUdeviceptr from, size_t n), (to, from, n), down, (StreamArg{nullptr, true}),     \
+    false)                                                                                                             \
+  X(cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on), down,                \
+    (StreamArg{on, false}), true)                                                                                      \
+  X(cuMemcpyDtoHAsync_v2_ptsz, (void* to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on), down,           \
+    (StreamArg{on, true}), true)                                                                                       \
+  X(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n), across, (StreamArg{nullptr, false}), \
+    false)                                                                                                             \
+  X(cuMemcpyDtoD_v2_ptds, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n), across,                         \
+    (StreamArg{nullptr, true}), false)                                                                                 \
+  X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on), across,        \
+    (StreamArg{on, false}), true)                                                                                      \
+  X(cuMemcpyDtoDAsync_v2_ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on), across,   \
+    (StreamArg{on, true}), true)                                                                                       \
+  X(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n), any, (StreamArg{nullptr, false}), false)    \
+  X(cuMemcpy_ptds, (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n), any, (StreamArg{nullptr, true}),       \
+    false)                                                                                                             \
+  X(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on), any,                  \
+    (StreamArg{on, false}), true)                                                                                      \
+  X(cuMemcpyAsync_ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream on), (to, from, n, on), any,             \
+    (StreamArg{on, true}), true)
 
 #define KGATE_LIST(...) __VA_ARGS__
-#define KGATE_DEFINE(name, params, args, what)                                                           \
-  KGATE_EXPORT CUresult name params {                                                                    \
-    return context_call(KGATE_API(name, KGATE_LIST args), [&](Call& call) { return copy(call, what); }); \
+#define KGATE_DEFINE(name, params, args, how, stream, asynchronous)                                        \
+  KGATE_EXPORT CUresult name params {                                                                      \
+    return context_call(KGATE_API(name, KGATE_LIST args),                                                  \
+                        [&](Call& call) { return submit(call, stream, how(to, from, n), asynchronous); }); \
   }
 KGATE_COPIES(KGATE_DEFINE)
 #undef KGATE_DEFINE
-#undef KGATE_LIST
 
-#define KGATE_FILL(name, type, width, per_thread)                           \
-  KGATE_EXPORT CUresult name(CUdeviceptr to, type value, size_t n) {        \
-    return context_call(KGATE_API(name, to, value, n), [&](Call& call) {    \
-      return fill(call, to, value, width, n, false, {nullptr, per_thread}); \
-    });                                                                     \
+// Boxes of memory, two- and three-dimensional.
+#define KGATE_BOX(name, type, per_thread)                                         \
+  KGATE_EXPORT CUresult name(const type* copy) {                                  \
+    return copy_given(KGATE_API(name, copy), copy, {nullptr, per_thread}, false); \
   }
-#define KGATE_FILL_ASYNC(name, type, width, per_thread)                           \
-  KGATE_EXPORT CUresult name(CUdeviceptr to, type value, size_t n, CUstream on) { \
-    return context_call(KGATE_API(name, to, value, n, on), [&](Call& call) {      \
-      return fill(call, to, value, width, n, true, {on, per_thread});             \
-    });                                                                           \
+#define KGATE_BOX_ASYNC(name, type, per_thread)                                 \
+  KGATE_EXPORT CUresult name(const type* copy, CUstream on) {                   \
+    return copy_given(KGATE_API(name, copy, on), copy, {on, per_thread}, true); \
   }
-KGATE_FILL(cuMemsetD8_v2, unsigned char, 1, false)
-KGATE_FILL(cuMemsetD8_v2_ptds, unsigned char, 1, true)
-KGATE_FILL(cuMemsetD16_v2, unsigned short, 2, false)
-KGATE_FILL(cuMemsetD16_v2_ptds, unsigned short, 2, true)
-KGATE_FILL(cuMemsetD32_v2, unsigned, 4, false)
-KGATE_FILL(cuMemsetD32_v2_ptds, unsigned, 4, true)
-KGATE_FILL_ASYNC(cuMemsetD8Async, unsigned char, 1, false)
-KGATE_FILL_ASYNC(cuMemsetD8Async_ptsz, unsigned char, 1, true)
-KGATE_FILL_ASYNC(cuMemsetD16Async, unsigned short, 2, false)
-KGATE_FILL_ASYNC(cuMemsetD16Async_ptsz, unsigned short, 2, true)
-KGATE_FILL_ASYNC(cuMemsetD32Async, unsigned, 4, false)
-KGATE_FILL_ASYNC(cuMemsetD32Async_ptsz, unsigned, 4, true)
+KGATE_BOX(cuMemcpy2D_v2, CUDA_MEMCPY2D, false)
+KGATE_BOX(cuMemcpy2D_v2_ptds, CUDA_MEMCPY2D, true)
+KGATE_BOX(cuMemcpy2DUnaligned_v2, CUDA_MEMCPY2D, false)
+KGATE_BOX(cuMemcpy2DUnaligned_v2_ptds, CUDA_MEMCPY2D, true)
+KGATE_BOX_ASYNC(cuMemcpy2DAsync_v2, CUDA_MEMCPY2D, false)
+KGATE_BOX_ASYNC(cuMemcpy2DAsync_v2_ptsz, CUDA_MEMCPY2D, true)
+KGATE_BOX(cuMemcpy3D_v2, CUDA_MEMCPY3D, false)
+KGATE_BOX(cuMemcpy3D_v2_ptds, CUDA_MEMCPY3D, true)
+KGATE_BOX_ASYNC(cuMemcpy3DAsync_v2, CUDA_MEMCPY3D, false)
+KGATE_BOX_ASYNC(cuMemcpy3DAsync_v2_ptsz, CUDA_MEMCPY3D, true)
+#undef KGATE_BOX
+#undef KGATE_BOX_ASYNC
+
+// Fills of elements of 1, 2 and 4 bytes, in one row or several.
+#define KGATE_FILL(name, params, args, pitch, rows, bytes, stream, asynchronous)             \
+  KGATE_EXPORT CUresult name params {                                                        \
+    return context_call(KGATE_API(name, KGATE_LIST args), [&](Call& call) {                  \
+      return submit(call, stream, FillWork{to, pitch, value, bytes, n, rows}, asynchronous); \
+    });                                                                                      \
+  }
+#define KGATE_FILLS(width, type, bytes)                                                                                \
+  KGATE_FILL(cuMemsetD##width##_v2, (CUdeviceptr to, type value, size_t n), (to, value, n), 0, 1, bytes,               \
+             (StreamArg{nullptr, false}), false)                                                                       \
+  KGATE_FILL(cuMemsetD##width##_v2_ptds, (CUdeviceptr to, type value, size_t n), (to, value, n), 0, 1, bytes,          \
+             (StreamArg{nullptr, true}), false)                                                                        \
+  KGATE_FILL(cuMemsetD##width##Async, (CUdeviceptr to, type value, size_t n, CUstream on), (to, value, n, on), 0, 1,   \
+             bytes, (StreamArg{on, false}), true)                                                                      \
+  KGATE_FILL(cuMemsetD##width##Async_ptsz, (CUdeviceptr to, type value, size_t n, CUstream on), (to, value, n, on), 0, \
+             1, bytes, (StreamArg{on, true}), true)                                                                    \
+  KGATE_FILL(cuMemsetD2D##width##_v2, (CUdeviceptr to, size_t pitch, type value, size_t n, size_t rows),               \
+             (to, pitch, value, n, rows), pitch, rows, bytes, (StreamArg{nullptr, false}), false)                      \
+  KGATE_FILL(cuMemsetD2D##width##_v2_ptds, (CUdeviceptr to, size_t pitch, type value, size_t n, size_t rows),          \
+             (to, pitch, value, n, rows), pitch, rows, bytes, (StreamArg{nullptr, true}), false)                       \
+  KGATE_FILL(cuMemsetD2D##width##Async,                                                                                \
+             (CUdeviceptr to, size_t pitch, type value, size_t n, size_t rows, CUstream on),                           \
+             (to, pitch, value, n, rows, on), pitch, rows, bytes, (StreamArg{on, false}), true)                        \
+  KGATE_FILL(cuMemsetD2D##width##Async_ptsz,                                                                           \
+             (CUdeviceptr to, size_t pitch, type value, size_t n, size_t rows, CUstream on),                           \
+             (to, pitch, value, n, rows, on), pitch, rows, bytes, (StreamArg{on, true}), true)
+KGATE_FILLS(8, unsigned char, 1)
+KGATE_FILLS(16, unsigned short, 2)
+KGATE_FILLS(32, unsigned, 4)
+#undef KGATE_FILLS
 #undef KGATE_FILL
-#undef KGATE_FILL_ASYNC
+#undef KGATE_LIST
 
 }  // namespace kgate::vgpu

@@ -253,6 +253,16 @@ KGATE_EXPORT CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute
   });
 }
 
+KGATE_EXPORT CUresult cuFuncGetModule(CUmodule* module, CUfunction handle) {
+  return context_call(KGATE_API_ID(cuFuncGetModule), [&](Call& call) {
+    LoadedFunction* function = call.state.functions.find(handle);
+    if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *module = function->module;
+    return CUDA_SUCCESS;
+  });
+}
+
 KGATE_EXPORT CUresult cuFuncGetName(const char** name, CUfunction handle) {
   return context_call(KGATE_API_ID(cuFuncGetName), [&](Call& call) {
     LoadedFunction* function = call.state.functions.find(handle);

@@ -5,6 +5,9 @@
 #include <cstring>
 #include <ctime>
 
+#include "vgpu/driver_capture.h"
+#include "vgpu/driver_graph.h"
+
 namespace kgate::vgpu {
 
 namespace {
@@ -17,6 +20,9 @@ void fill(char (&field)[n], std::string_view text) {
 }
 
 }  // namespace
+
+State::State() = default;
+State::~State() = default;
 
 State& state() {
   static State* const instance = new State;
@@ -66,6 +72,13 @@ void State::destroy_context(CUcontext handle) {
   uint32_t id = context->id;
   auto owned = [&](const auto& object) { return object.context == id; };
   events.erase_if(owned);
+  std::erase_if(captures, [&](const auto& capture) {
+    Stream* origin = streams.find(capture->origin);
+    return origin == nullptr || origin->context == id;
+  });
+  executables.erase_if(owned);
+  graphs.erase_if(owned);
+  nodes.erase_if(owned);
   streams.erase_if(owned);
   functions.erase_if(owned);
   modules.erase_if(owned);
@@ -75,7 +88,11 @@ void State::destroy_context(CUcontext handle) {
     return true;
   });
   contexts.erase(handle);
-  if (contexts.empty()) memory.reset();
+  if (!contexts.empty()) return;
+  for (const auto& [number, memory_of] : physical) DeviceMemory::end_physical(memory_of.pages, memory_of.bytes);
+  physical.clear();
+  mapped.clear();
+  memory.reset();
 }
 
 CUresult result_of(const Fault& fault) {

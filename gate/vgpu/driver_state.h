@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,7 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "gpu/cuda_abi.h"
+#include "gpu/cupti_abi.h"
 #include "gpu/vgpu_abi.h"
 #include "vgpu/driver_settings.h"
 #include "vgpu/machine.h"
@@ -45,6 +46,10 @@ class Handles {
   template <typename Predicate>
   void erase_if(Predicate predicate) {
     std::erase_if(objects_, [&](const auto& item) { return predicate(*item.second); });
+  }
+  template <typename Visit>
+  void for_each(Visit visit) {
+    for (auto& [value, object] : objects_) visit(*object);
   }
   bool empty() const { return objects_.empty(); }
 
@@ -78,10 +83,17 @@ struct LoadedFunction {
   int target_sm = 0;
 };
 
+struct Capture;
+struct Graph;
+struct GraphNode;
+struct Executable;
+
 struct Stream {
   uint32_t context = 0, id = 0;
   unsigned flags = 0;
   int priority = 0;
+  std::shared_ptr<Capture> capture;   // null: does not capture
+  std::vector<CUgraphNode> tips;      // what the next node comes after
 };
 
 struct Event {
@@ -89,6 +101,22 @@ struct Event {
   unsigned flags = 0;
   uint64_t recorded_ns = 0;  // CLOCK_MONOTONIC; 0: never recorded
   uint64_t sync_id = 0;      // counts records
+  std::shared_ptr<Capture> capture;  // last recorded in a capture: where it was
+  std::vector<CUgraphNode> tips;
+};
+
+// Memory of cuMemCreate: as long as its handle or a mapping needs it.
+struct Physical {
+  void* pages = nullptr;
+  uint64_t bytes = 0;
+  uint32_t mappings = 0;
+  bool released = false;
+};
+
+struct MappedMemory {
+  uint64_t bytes = 0;
+  CUmemGenericAllocationHandle physical = 0;
+  bool exposed = false;  // cuMemSetAccess
 };
 
 struct State {
@@ -99,15 +127,24 @@ struct State {
   uint64_t lowest = UINT64_MAX, highest = 0;  // addresses ever handed out: what lies between is never host memory
   std::unordered_map<CUdeviceptr, uint32_t> allocations;  // start -> context id
   std::unordered_map<void*, size_t> pinned;               // cuMemAllocHost
+  std::map<uintptr_t, size_t> registered;                 // cuMemHostRegister
+  std::map<CUmemGenericAllocationHandle, Physical> physical;
+  std::map<CUdeviceptr, MappedMemory> mapped;
+  CUmemGenericAllocationHandle next_physical = 1;
 
   Handles<CUcontext, Context> contexts;
   Handles<CUmodule, LoadedModule> modules;
   Handles<CUfunction, LoadedFunction> functions;
   Handles<CUstream, Stream> streams;
   Handles<CUevent, Event> events;
+  Handles<CUgraph, Graph> graphs;
+  Handles<CUgraphNode, GraphNode> nodes;
+  Handles<CUgraphExec, Executable> executables;
+  std::vector<std::shared_ptr<Capture>> captures;  // under way
   CUcontext primary = nullptr;
   unsigned primary_references = 0, primary_flags = 0;
-  uint32_t next_context = 1, next_stream = 13, next_event = 1;
+  uint32_t next_context = 1, next_stream = 13, next_event = 1, next_graph = 1;
+  uint64_t next_capture = 1;
 
   kgate_vgpu_fault fault{};
   bool has_fault = false;
@@ -116,6 +153,8 @@ struct State {
 
   std::unordered_set<std::string> names;  // interned, never shrinks
 
+  State();
+  ~State();
   // Creates the device memory when this is the first context. Null and a recorded fault when settings are bad.
   CUcontext create_context(unsigned flags);
   void destroy_context(CUcontext handle);  // and everything that it owns

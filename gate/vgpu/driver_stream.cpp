@@ -2,6 +2,9 @@
 // their handles, report a context's sticky error, and leave their synchronization records.
 #include "vgpu/driver_stream.h"
 
+#include "vgpu/driver_capture.h"
+#include "vgpu/driver_work.h"
+
 namespace kgate::vgpu {
 
 namespace {
@@ -26,7 +29,7 @@ void record_sync(Call& call, uint32_t type, uint32_t stream, const Event* event)
   r.streamId = stream;
   r.cudaEventId = event != nullptr ? event->id : kCuptiNotApplicable;
   r.cudaEventSyncId = event != nullptr ? event->sync_id : 0;
-  call.record.value = r;
+  call.records.push_back({r});
 }
 
 CUresult make_stream(const cupti::Api& api, CUstream* out, unsigned flags, int priority) {
@@ -42,10 +45,36 @@ CUresult make_stream(const cupti::Api& api, CUstream* out, unsigned flags, int p
   });
 }
 
+// The default streams have the flags and the priority 0.
+CUresult stream_flags(StreamArg stream, unsigned* flags) {
+  return context_call(stream.per_thread ? KGATE_API_ID(cuStreamGetFlags_ptsz) : KGATE_API_ID(cuStreamGetFlags),
+                      [&](Call& call) {
+                        uint32_t id = 0;
+                        if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+                        if (CUresult code = stream_id(call, stream, id); code != CUDA_SUCCESS) return code;
+                        Stream* found = call.state.streams.find(stream.handle);
+                        *flags = found != nullptr ? found->flags : unsigned{CU_STREAM_DEFAULT};
+                        return CUDA_SUCCESS;
+                      });
+}
+
+CUresult stream_priority(StreamArg stream, int* priority) {
+  return context_call(stream.per_thread ? KGATE_API_ID(cuStreamGetPriority_ptsz) : KGATE_API_ID(cuStreamGetPriority),
+                      [&](Call& call) {
+                        uint32_t id = 0;
+                        if (priority == nullptr) return CUDA_ERROR_INVALID_VALUE;
+                        if (CUresult code = stream_id(call, stream, id); code != CUDA_SUCCESS) return code;
+                        Stream* found = call.state.streams.find(stream.handle);
+                        *priority = found != nullptr ? found->priority : 0;
+                        return CUDA_SUCCESS;
+                      });
+}
+
 CUresult synchronize(const cupti::Api& api, StreamArg stream) {
   return context_call(api, [&](Call& call) {
     uint32_t id = 0;
     CUresult code = stream_id(call, stream, id);
+    if (code == CUDA_SUCCESS) code = not_capturing(call, stream);
     if (code == CUDA_SUCCESS) record_sync(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, id, nullptr);
     return code;
   });
@@ -54,30 +83,47 @@ CUresult synchronize(const cupti::Api& api, StreamArg stream) {
 CUresult query(const cupti::Api& api, StreamArg stream) {
   return context_call(api, [&](Call& call) {
     uint32_t id = 0;
-    return stream_id(call, stream, id);
+    CUresult code = stream_id(call, stream, id);
+    return code == CUDA_SUCCESS ? not_capturing(call, stream) : code;
   });
 }
 
-CUresult wait_event(const cupti::Api& api, StreamArg stream, CUevent handle) {
+CUresult wait_event(const cupti::Api& api, StreamArg stream, CUevent handle, unsigned flags) {
   return context_call(api, [&](Call& call) {
     uint32_t id = 0;
     if (CUresult code = stream_id(call, stream, id); code != CUDA_SUCCESS) return code;
+    if (flags > CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     Event* event = call.state.events.find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    Stream* capturing_stream = capturing(call, stream);
+    if (flags == CU_EVENT_WAIT_EXTERNAL) {
+      if (capturing_stream == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+      return capture(call, *capturing_stream, EventWork{handle, false});
+    }
+    if (capturing_stream != nullptr || event->capture) {
+      Stream* joining = call.state.streams.find(stream.handle);
+      if (joining == nullptr) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+      return capture_wait(*joining, *event);
+    }
     record_sync(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, id, event);
     return CUDA_SUCCESS;
   });
 }
 
-CUresult record(const cupti::Api& api, CUevent handle, StreamArg stream) {
+CUresult record(const cupti::Api& api, CUevent handle, StreamArg stream, unsigned flags) {
   return context_call(api, [&](Call& call) {
     uint32_t id = 0;
     if (CUresult code = stream_id(call, stream, id); code != CUDA_SUCCESS) return code;
+    if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     Event* event = call.state.events.find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    event->recorded_ns = monotonic_ns();
-    ++event->sync_id;
-    return CUDA_SUCCESS;
+    if (Stream* capturing_stream = capturing(call, stream)) {
+      if (flags == CU_EVENT_RECORD_EXTERNAL) return capture(call, *capturing_stream, EventWork{handle, true});
+      return capture_record(*capturing_stream, *event);
+    }
+    if (flags == CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_ILLEGAL_STATE;
+    if (CUresult code = implicit_sync(call, stream); code != CUDA_SUCCESS) return code;
+    return run(call, EventWork{handle, true}, {id});
   });
 }
 
@@ -96,13 +142,10 @@ CUresult elapsed(const cupti::Api& api, float* milliseconds, CUevent start, CUev
 }
 
 CUresult run_host_function(const cupti::Api& api, StreamArg stream, CUhostFn function, void* user_data) {
-  // The function runs after the lock is released: it may do anything but call CUDA.
-  CUresult code = context_call(api, [&](Call& call) {
-    uint32_t id = 0;
-    return function == nullptr ? CUDA_ERROR_INVALID_VALUE : stream_id(call, stream, id);
+  return context_call(api, [&](Call& call) {
+    if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return submit(call, stream, HostWork{function, user_data}, true);
   });
-  if (code == CUDA_SUCCESS) function(user_data);
-  return code;
 }
 
 CUresult synchronize_context(const cupti::Api& api, CUcontext handle) {
@@ -110,6 +153,7 @@ CUresult synchronize_context(const cupti::Api& api, CUcontext handle) {
     Context* context = handle == nullptr ? &call.context : call.state.contexts.find(handle);
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     if (context->poison != CUDA_SUCCESS) return context->poison;
+    if (CUresult code = implicit_sync(call, {}); code != CUDA_SUCCESS) return code;
     record_sync(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE, kCuptiNotApplicable, nullptr);
     return CUDA_SUCCESS;
   });
@@ -143,8 +187,23 @@ KGATE_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, 
 
 KGATE_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   return context_call(KGATE_API(cuStreamDestroy_v2, stream), [&](Call& call) {
+    stream_ends(call, stream);
     return call.state.streams.erase(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
+}
+
+KGATE_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned* flags) {
+  return stream_flags({stream, false}, flags);
+}
+KGATE_EXPORT CUresult cuStreamGetFlags_ptsz(CUstream stream, unsigned* flags) {
+  return stream_flags({stream, true}, flags);
+}
+
+KGATE_EXPORT CUresult cuStreamGetPriority(CUstream stream, int* priority) {
+  return stream_priority({stream, false}, priority);
+}
+KGATE_EXPORT CUresult cuStreamGetPriority_ptsz(CUstream stream, int* priority) {
+  return stream_priority({stream, true}, priority);
 }
 
 KGATE_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
@@ -162,10 +221,10 @@ KGATE_EXPORT CUresult cuStreamQuery_ptsz(CUstream stream) {
 }
 
 KGATE_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
-  return wait_event(KGATE_API(cuStreamWaitEvent, stream, event, flags), {stream, false}, event);
+  return wait_event(KGATE_API(cuStreamWaitEvent, stream, event, flags), {stream, false}, event, flags);
 }
 KGATE_EXPORT CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned flags) {
-  return wait_event(KGATE_API(cuStreamWaitEvent_ptsz, stream, event, flags), {stream, true}, event);
+  return wait_event(KGATE_API(cuStreamWaitEvent_ptsz, stream, event, flags), {stream, true}, event, flags);
 }
 
 KGATE_EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* user_data) {
@@ -202,15 +261,24 @@ KGATE_EXPORT CUresult cuEventDestroy_v2(CUevent event) {
 }
 
 KGATE_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
-  return record(KGATE_API(cuEventRecord, event, stream), event, {stream, false});
+  return record(KGATE_API(cuEventRecord, event, stream), event, {stream, false}, 0);
 }
 KGATE_EXPORT CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
-  return record(KGATE_API(cuEventRecord_ptsz, event, stream), event, {stream, true});
+  return record(KGATE_API(cuEventRecord_ptsz, event, stream), event, {stream, true}, 0);
+}
+
+KGATE_EXPORT CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
+  return record(KGATE_API(cuEventRecordWithFlags, event, stream, flags), event, {stream, false}, flags);
+}
+KGATE_EXPORT CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned flags) {
+  return record(KGATE_API(cuEventRecordWithFlags_ptsz, event, stream, flags), event, {stream, true}, flags);
 }
 
 KGATE_EXPORT CUresult cuEventQuery(CUevent event) {
   return context_call(KGATE_API(cuEventQuery, event), [&](Call& call) {
-    return call.state.events.find(event) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    Event* found = call.state.events.find(event);
+    if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    return found->capture ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
   });
 }
 
@@ -218,6 +286,7 @@ KGATE_EXPORT CUresult cuEventSynchronize(CUevent handle) {
   return context_call(KGATE_API(cuEventSynchronize, handle), [&](Call& call) {
     Event* event = call.state.events.find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
     record_sync(call, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, kCuptiNotApplicable, event);
     return CUDA_SUCCESS;
   });

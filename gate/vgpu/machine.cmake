@@ -18,7 +18,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 kgate_library(vgpu_machine
-  SOURCES memory.cpp program.cpp decode.cpp decode_arithmetic.cpp decode_memory.cpp decode_control.cpp grid.cpp warp.cpp
+  SOURCES memory.cpp memory_mapping.cpp program.cpp decode.cpp decode_arithmetic.cpp decode_memory.cpp decode_control.cpp grid.cpp warp.cpp
           barrier.cpp access.cpp ops_memory.cpp ops_atomic.cpp ops_control.cpp ops_warp.cpp op_table.cpp ${KGATE_VGPU_OBJECTS}
   DEPS kgate_ptx kgate_support)
 target_compile_options(kgate_vgpu_machine PRIVATE -O2)

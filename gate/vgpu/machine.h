@@ -73,6 +73,19 @@ class DeviceMemory {
   std::optional<Range> find(uint64_t address) const;        // the live allocation that holds it
   uint64_t capacity() const;
   uint64_t used() const;
+  bool take(uint64_t bytes);  // counts memory that lies nowhere yet; false: the capacity is exceeded
+  void give(uint64_t bytes);
+
+  // Addresses without memory, memory without addresses, and the one put at the other. All in whole kGranule.
+  static constexpr uint64_t kGranule = uint64_t{2} << 20;
+  uint64_t reserve(uint64_t wanted, uint64_t bytes, uint64_t align);  // elsewhere when `wanted` is not free; 0: no room
+  bool unreserve(uint64_t address, uint64_t bytes);                   // false: not a reservation
+  bool reserved(uint64_t address, uint64_t bytes) const;              // wholly inside one reservation
+  static void* make_physical(uint64_t bytes);                         // null: the system has none
+  static void end_physical(void* physical, uint64_t bytes);           // mappings of it stay
+  bool map(uint64_t address, uint64_t bytes, void* physical);         // false: the system refuses
+  void unmap(uint64_t address, uint64_t bytes);
+  void expose(uint64_t address, uint64_t bytes, bool on);             // a mapping is live memory only while exposed
 
  private:
   struct State;

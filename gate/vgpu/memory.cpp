@@ -33,7 +33,11 @@ DeviceMemory::DeviceMemory(uint64_t capacity_bytes) : state_(std::make_unique<St
   s.next = s.base + kRedZone;
 }
 
-DeviceMemory::~DeviceMemory() { munmap(reinterpret_cast<void*>(state_->base), state_->reserved); }
+DeviceMemory::~DeviceMemory() {
+  for (const auto& [address, reservation] : state_->reservations)
+    if (reservation.outside) munmap(reinterpret_cast<void*>(address), reservation.bytes);
+  munmap(reinterpret_cast<void*>(state_->base), state_->reserved);
+}
 
 uint64_t DeviceMemory::allocate(uint64_t bytes, uint64_t align) {
   State& s = *state_;
@@ -42,7 +46,7 @@ uint64_t DeviceMemory::allocate(uint64_t bytes, uint64_t align) {
     return 0;
   align = std::max<uint64_t>(align, 256);
   for (int attempt = 0; attempt < 2; ++attempt) {
-    uint64_t at = s.first_gap(s.next, bytes, align);
+    uint64_t at = s.free_gap(s.next, bytes, align);
     if (at != 0) {
       s.live[at] = bytes;
       s.used += bytes;
@@ -68,6 +72,15 @@ uint64_t DeviceMemory::State::first_gap(uint64_t from, uint64_t bytes, uint64_t 
   return at + bytes + kRedZone <= base + reserved ? at : 0;
 }
 
+uint64_t DeviceMemory::State::free_gap(uint64_t from, uint64_t bytes, uint64_t align) const {
+  while (uint64_t at = first_gap(from, bytes, align)) {
+    auto taken = reservation_in(at, bytes + kRedZone);
+    if (taken == reservations.end()) return at;
+    from = taken->first + taken->second.bytes + kRedZone;
+  }
+  return 0;
+}
+
 bool DeviceMemory::free(uint64_t address) {
   State& s = *state_;
   auto found = s.live.find(address);
@@ -89,7 +102,14 @@ std::optional<DeviceMemory::Range> DeviceMemory::find(uint64_t address) const {
 
 bool DeviceMemory::contains(uint64_t address, uint64_t bytes) const {
   auto range = find(address);
-  return range && bytes <= range->size - (address - range->base);
+  if (!range) return false;
+  uint64_t end = range->base + range->size;
+  // Only mappings meet without a red zone between them.
+  for (auto next = state_->live.find(end); bytes > end - address && next != state_->live.end();
+       next = state_->live.find(end)) {
+    end += next->second;
+  }
+  return bytes <= end - address;
 }
 
 uint64_t DeviceMemory::capacity() const { return state_->capacity; }

@@ -90,7 +90,12 @@ class Machine final : public Program {
     std::unique_ptr<Code>& code = codes_[entry_index];
     if (!code) code = Decoder(module_, *entries_[entry_index], addresses_).run();
     std::vector<DeviceMemory::Range> ranges;
-    for (const auto& [base, size] : memory_.state_->live) ranges.push_back({base, size});
+    for (const auto& [base, size] : memory_.state_->live) {
+      if (!ranges.empty() && ranges.back().base + ranges.back().size == base)
+        ranges.back().size += size;  // mappings side by side are one memory
+      else
+        ranges.push_back({base, size});
+    }
     DefaultFloatMode mode;
     return run_grid(*code, request, std::move(ranges));
   }

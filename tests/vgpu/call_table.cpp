@@ -191,6 +191,194 @@ void add_modules(std::vector<CallRow>& rows) {
                CUDA_ERROR_NOT_FOUND)});
 }
 
+const CUmemAllocationProp* device_memory() {
+  static CUmemAllocationProp prop{CU_MEM_ALLOCATION_TYPE_PINNED, 0, {CU_MEM_LOCATION_TYPE_DEVICE, 0}, nullptr, {}};
+  return &prop;
+}
+const CUmemAccessDesc* read_write() {
+  static CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  return &access;
+}
+constexpr size_t kGranule = size_t{2} << 20;
+
+void reserve(CallBench& x) { x.call("cuMemAddressReserve", &x.made, kGranule, size_t{0}, CUdeviceptr{0}, uint64_t{0}); }
+void create(CallBench& x) { x.call("cuMemCreate", &x.number, kGranule, device_memory(), uint64_t{0}); }
+void map(CallBench& x) {
+  reserve(x);
+  create(x);
+  x.call("cuMemMap", x.made, kGranule, size_t{0}, x.number, uint64_t{0});
+}
+void unmap(CallBench& x) { x.call("cuMemUnmap", x.made, kGranule); }
+void release_memory(CallBench& x) {
+  x.call("cuMemRelease", x.number);
+  x.call("cuMemAddressFree", x.made, kGranule);
+}
+void unmap_all(CallBench& x) {
+  unmap(x);
+  release_memory(x);
+}
+
+void add_virtual_memory(std::vector<CallRow>& rows) {
+  rows.insert(
+      rows.end(),
+      {restored(ROW(cuMemAddressReserve, (&x.made, kGranule, size_t{0}, CUdeviceptr{0}, uint64_t{0}),
+                    p.ptr == &x.made && p.size == kGranule && p.addr == 0 && p.flags == 0),
+                [](CallBench& x) { x.call("cuMemAddressFree", x.made, kGranule); }),
+       prepared(ROW(cuMemAddressFree, (x.made, kGranule), p.ptr == x.made && p.size == kGranule), &reserve),
+       restored(ROW(cuMemCreate, (&x.number, kGranule, device_memory(), uint64_t{0}),
+                    p.handle == &x.number && p.size == kGranule && p.prop == device_memory()),
+                [](CallBench& x) { x.call("cuMemRelease", x.number); }),
+       prepared(ROW(cuMemRelease, (x.number), p.handle == x.number), &create),
+       prepared(
+           ROW(cuMemMap, (x.made, kGranule, size_t{0}, x.number, uint64_t{0}),
+               p.ptr == x.made && p.size == kGranule && p.offset == 0 && p.handle == x.number),
+           [](CallBench& x) { reserve(x), create(x); }, &unmap_all),
+       prepared(ROW(cuMemUnmap, (x.made, kGranule), p.ptr == x.made && p.size == kGranule), &map, &release_memory),
+       prepared(ROW(cuMemSetAccess, (x.made, kGranule, read_write(), size_t{1}),
+                    p.ptr == x.made && p.desc == read_write() && p.count == 1),
+                &map, &unmap_all)});
+}
+
+void take(CallBench& x) { x.made = x.driver.allocate(64); }
+
+void add_other_memory(std::vector<CallRow>& rows) {
+#define ALLOCATE_ASYNC(name) \
+  ROW(name, (&x.made, size_t{64}, x.stream), p.dptr == &x.made && p.bytesize == 64 && p.hStream == x.stream)
+#define FREE_ASYNC(name) prepared(ROW(name, (x.made, x.stream), p.dptr == x.made && p.hStream == x.stream), &take)
+  rows.insert(rows.end(),
+              {ALLOCATE_ASYNC(cuMemAllocAsync), ALLOCATE_ASYNC(cuMemAllocAsync_ptsz), FREE_ASYNC(cuMemFreeAsync),
+               FREE_ASYNC(cuMemFreeAsync_ptsz),
+               ROW(cuMemAllocPitch_v2, (&x.made, &x.size, size_t{100}, size_t{3}, 4u),
+                   p.dptr == &x.made && p.pPitch == &x.size && p.WidthInBytes == 100 && p.Height == 3),
+               failing(ROW(cuMemAllocManaged, (&x.made, size_t{64}, 1u), p.dptr == &x.made && p.bytesize == 64),
+                       CUDA_ERROR_NOT_SUPPORTED),
+               restored(ROW(cuMemHostRegister_v2, ((void*)x.host, size_t{64}, 0u), p.p == x.host && p.bytesize == 64),
+                        [](CallBench& x) { x.call("cuMemHostUnregister", (void*)x.host); }),
+               prepared(ROW(cuMemHostUnregister, ((void*)x.host), p.p == x.host),
+                        [](CallBench& x) { x.call("cuMemHostRegister_v2", (void*)x.host, size_t{64}, 0u); })});
+}
+
+const CUDA_MEMCPY2D* rectangle(CallBench& x) {
+  static CUDA_MEMCPY2D copy;
+  copy = {};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = x.a, copy.dstDevice = x.b;
+  copy.srcPitch = copy.dstPitch = 32;
+  copy.WidthInBytes = 8, copy.Height = 2;
+  return &copy;
+}
+const CUDA_MEMCPY3D* block_of_memory(CallBench& x) {
+  static CUDA_MEMCPY3D copy;
+  copy = {};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = x.a, copy.dstDevice = x.b;
+  copy.srcPitch = copy.dstPitch = 32, copy.srcHeight = copy.dstHeight = 2;
+  copy.WidthInBytes = 8, copy.Height = 2, copy.Depth = 2;
+  return &copy;
+}
+
+void add_boxes(std::vector<CallRow>& rows) {
+#define BOX(name, which) ROW(name, (which(x)), p.pCopy == which(x))
+#define BOX_ASYNC(name, which) ROW(name, (which(x), x.stream), p.pCopy == which(x) && p.hStream == x.stream)
+#define FILL_2D(name, type, field)                            \
+  ROW(name, (x.a, size_t{32}, type{7}, size_t{4}, size_t{2}), \
+      p.dstDevice == x.a && p.dstPitch == 32 && p.field == 7 && p.Width == 4 && p.Height == 2)
+#define FILL_2D_ASYNC(name, type, field)                                \
+  ROW(name, (x.a, size_t{32}, type{7}, size_t{4}, size_t{2}, x.stream), \
+      p.dstDevice == x.a && p.field == 7 && p.Width == 4 && p.Height == 2 && p.hStream == x.stream)
+#define FILLS_2D(width, type, field)                                                                 \
+  FILL_2D(cuMemsetD2D##width##_v2, type, field), FILL_2D(cuMemsetD2D##width##_v2_ptds, type, field), \
+      FILL_2D_ASYNC(cuMemsetD2D##width##Async, type, field),                                         \
+      FILL_2D_ASYNC(cuMemsetD2D##width##Async_ptsz, type, field)
+  using byte = unsigned char;
+  using half = unsigned short;
+  rows.insert(rows.end(),
+              {BOX(cuMemcpy2D_v2, rectangle), BOX(cuMemcpy2D_v2_ptds, rectangle),
+               BOX(cuMemcpy2DUnaligned_v2, rectangle), BOX(cuMemcpy2DUnaligned_v2_ptds, rectangle),
+               BOX_ASYNC(cuMemcpy2DAsync_v2, rectangle), BOX_ASYNC(cuMemcpy2DAsync_v2_ptsz, rectangle),
+               BOX(cuMemcpy3D_v2, block_of_memory), BOX(cuMemcpy3D_v2_ptds, block_of_memory),
+               BOX_ASYNC(cuMemcpy3DAsync_v2, block_of_memory), BOX_ASYNC(cuMemcpy3DAsync_v2_ptsz, block_of_memory),
+               FILLS_2D(8, byte, uc), FILLS_2D(16, half, us), FILLS_2D(32, unsigned, ui)});
+}
+
+CUgraph graph_of(CallBench& x) { return (CUgraph)x.prepared; }
+CUgraphExec executable_of(CallBench& x) { return (CUgraphExec)x.handle; }
+
+void make_graph(CallBench& x) { x.call("cuGraphCreate", (CUgraph*)&x.prepared, 0u); }
+void make_kernel_graph(CallBench& x) {
+  make_graph(x);
+  CUDA_KERNEL_NODE_PARAMS node{};
+  node.func = x.add.launch.function;
+  node.gridDimX = node.gridDimY = node.gridDimZ = node.blockDimY = node.blockDimZ = 1;
+  node.blockDimX = 64;
+  node.kernelParams = pointers(x);
+  x.call("cuGraphAddKernelNode_v2", (CUgraphNode*)&x.page, graph_of(x), (const CUgraphNode*)nullptr, size_t{0},
+         (const CUDA_KERNEL_NODE_PARAMS*)&node);
+}
+void make_executable(CallBench& x) {
+  make_kernel_graph(x);
+  x.call("cuGraphInstantiateWithFlags", (CUgraphExec*)&x.handle, graph_of(x), uint64_t{0});
+}
+const CUDA_KERNEL_NODE_PARAMS* new_params(CallBench& x) {
+  static CUDA_KERNEL_NODE_PARAMS node;
+  node = {x.add.launch.function, 1, 1, 1, 32, 1, 1, 0, pointers(x), nullptr, nullptr, nullptr};
+  return &node;
+}
+CUDA_GRAPH_INSTANTIATE_PARAMS* instantiation() {
+  static CUDA_GRAPH_INSTANTIATE_PARAMS params;
+  params = {};
+  return &params;
+}
+
+void add_graphs(std::vector<CallRow>& rows) {
+#define GRAPH_STREAM(name)                                                                                     \
+  prepared(ROW(name, (executable_of(x), x.stream), p.hGraph == executable_of(x) && p.hStream == x.stream), \
+           &make_executable)
+#define INSTANTIATE(name)                                                                                              \
+  prepared(ROW(name, ((CUgraphExec*)&x.handle, graph_of(x), instantiation()),                                          \
+               p.phGraphExec == (CUgraphExec*)&x.handle && p.hGraph == graph_of(x) && p.instantiateParams != nullptr), \
+           &make_kernel_graph)
+  rows.insert(
+      rows.end(),
+      {GRAPH_STREAM(cuGraphLaunch), GRAPH_STREAM(cuGraphLaunch_ptsz), GRAPH_STREAM(cuGraphUpload),
+       GRAPH_STREAM(cuGraphUpload_ptsz), INSTANTIATE(cuGraphInstantiateWithParams),
+       INSTANTIATE(cuGraphInstantiateWithParams_ptsz),
+       prepared(ROW(cuGraphInstantiateWithFlags, ((CUgraphExec*)&x.handle, graph_of(x), uint64_t{8}),
+                    p.phGraphExec == (CUgraphExec*)&x.handle && p.hGraph == graph_of(x) && p.flags == 8),
+                &make_kernel_graph),
+       prepared(ROW(cuGraphInstantiate_v2,
+                    ((CUgraphExec*)&x.handle, graph_of(x), (CUgraphNode*)nullptr, (char*)nullptr, size_t{0}),
+                    p.phGraphExec == (CUgraphExec*)&x.handle && p.hGraph == graph_of(x) && p.bufferSize == 0),
+                &make_kernel_graph),
+       prepared(ROW(cuGraphDestroy, (graph_of(x)), p.hGraph == graph_of(x)), &make_graph),
+       prepared(ROW(cuGraphExecDestroy, (executable_of(x)), p.hGraphExec == executable_of(x)), &make_executable),
+       prepared(
+           ROW(cuGraphExecKernelNodeSetParams_v2, (executable_of(x), (CUgraphNode)x.page, new_params(x)),
+               p.hGraphExec == executable_of(x) && p.hNode == (CUgraphNode)x.page && p.nodeParams->blockDimX == 32),
+           &make_executable)});
+}
+
+void begin_capture(CallBench& x) { x.call("cuStreamBeginCapture_v2", x.stream, 2u); }
+void end_capture(CallBench& x) { x.call("cuStreamEndCapture", x.stream, (CUgraph*)&x.handle); }
+
+void add_captures(std::vector<CallRow>& rows) {
+#define BEGIN(name) restored(ROW(name, (x.stream, 1u), p.hStream == x.stream && p.mode == 1), &end_capture)
+#define BEGIN_TO(name)                                                                                                \
+  prepared(                                                                                                           \
+      ROW(name, (x.stream, graph_of(x), (const CUgraphNode*)nullptr, (const CUgraphEdgeData*)nullptr, size_t{0}, 2u), \
+          p.hStream == x.stream && p.hGraph == graph_of(x) && p.numDependencies == 0 && p.mode == 2),                 \
+      &make_graph, &end_capture)
+#define END(name)                                                                                                 \
+  prepared(ROW(name, (x.stream, (CUgraph*)&x.handle), p.hStream == x.stream && p.phGraph == (CUgraph*)&x.handle), \
+           &begin_capture)
+#define RECORD_WITH_FLAGS(name) \
+  ROW(name, (x.event, x.stream, 0u), p.hEvent == x.event && p.hStream == x.stream && p.flags == 0)
+  rows.insert(rows.end(), {BEGIN(cuStreamBeginCapture_v2), BEGIN(cuStreamBeginCapture_v2_ptsz),
+                           BEGIN_TO(cuStreamBeginCaptureToGraph), BEGIN_TO(cuStreamBeginCaptureToGraph_ptsz),
+                           END(cuStreamEndCapture), END(cuStreamEndCapture_ptsz),
+                           RECORD_WITH_FLAGS(cuEventRecordWithFlags), RECORD_WITH_FLAGS(cuEventRecordWithFlags_ptsz)});
+}
+
 }  // namespace
 
 const std::vector<CallRow>& call_table() {
@@ -203,6 +391,11 @@ const std::vector<CallRow>& call_table() {
     add_streams_and_events(all);
     add_contexts(all);
     add_modules(all);
+    add_virtual_memory(all);
+    add_other_memory(all);
+    add_boxes(all);
+    add_graphs(all);
+    add_captures(all);
     return all;
   }();
   return rows;

@@ -164,7 +164,7 @@ TEST(VirtualDriverErrors, what_is_not_executed_says_so) {
   add.run();
   EXPECT_EQ(code_of([&] { driver->occupancy_blocks_per_sm(add.launch.function, 128, 0); }),
             gpu::CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(driver->allocate_at(gpu::CUdeviceptr{1} << 40, 4096), std::nullopt);
+  EXPECT_EQ(driver->allocate_at((gpu::CUdeviceptr{1} << 40) + 4096, 4096), std::nullopt) << "no multiple of a granule";
 }
 
 TEST(VirtualDriverErrors, a_cubin_loads_but_does_not_run) {

@@ -43,9 +43,26 @@ TEST_F(Exports, get_proc_address_gives_the_exported_addresses) {
     EXPECT_EQ(per_thread, driver->symbol(row.per_thread)) << row.asked;
     EXPECT_NE(plain, nullptr) << row.exported;
   }
+#define KGATE_ROW(asked, exported, version) {#asked, #exported, version},
+#define KGATE_ROW2(asked, exported, per_thread, version) KGATE_ROW(asked, exported, version)
+  struct Old {
+    const char *asked, *exported;
+    int version;
+  };
+  for (const Old& old : std::initializer_list<Old>{KGATE_OLD_EXPORTS(KGATE_ROW, KGATE_ROW2)}) {
+    void *older = nullptr, *newer = nullptr;
+    unsigned status = 99;
+    get(old.asked, &older, old.version - 1, gpu::CU_GET_PROC_ADDRESS_DEFAULT, &status);
+    get(old.asked, &newer, old.version, gpu::CU_GET_PROC_ADDRESS_DEFAULT, &status);
+    EXPECT_EQ(older, driver->symbol(old.exported)) << old.asked;
+    EXPECT_NE(older, nullptr) << old.asked;
+    EXPECT_NE(older, newer) << old.asked;
+  }
+#undef KGATE_ROW
+#undef KGATE_ROW2
   void* absent = &absent;
   unsigned status = 99;
-  EXPECT_EQ(get("cuGraphLaunch", &absent, 13000, 0, &status), gpu::CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(get("cuTexObjectCreate", &absent, 13000, 0, &status), gpu::CUDA_ERROR_NOT_FOUND);
   EXPECT_EQ(absent, nullptr);
   EXPECT_EQ(status, gpu::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 }
@@ -79,7 +96,9 @@ TEST_F(Exports, what_the_tracer_probes_has_its_own_address_and_starts_with_a_pus
 TEST_F(Exports, nothing_but_driver_cupti_and_kgate_names_is_visible) {
   if (!find_program("nm")) GTEST_SKIP() << "no nm";
   auto out = run_captured({.argv = {"nm", "-D", "--defined-only", "--format=posix", KGATE_TEST_VGPU},
-                           .environment = {}, .descriptors = {}, .limits = {}},
+                           .environment = {},
+                           .descriptors = {},
+                           .limits = {}},
                           std::chrono::seconds(20));
   ASSERT_TRUE(out && out->status.ok());
   int seen = 0;
