@@ -251,7 +251,10 @@ void split(const Windows& windows, const std::vector<PartSlice>& slices, Part re
 }
 
 TraceRows read_rows(const TraceStore& trace) {
-  TraceRows rows{trace.rounds(), trace.requests(), trace.kernels(), trace.api_calls(), trace.off_cpu(), {}};
+  TraceRows rows{trace.rounds(), trace.requests(), trace.kernels(), trace.api_calls(), trace.off_cpu(), {}, false};
+  const RunInfo info = trace.info();
+  auto of = info.facts.find(kKernelTimeOf);
+  rows.sum_requests = of != info.facts.end() && of->second == kKernelTimeOfRequests;
   trace
       .query("SELECT round, start_ns, end_ns FROM copies WHERE round IS NOT NULL",
              [&](const auto&, const auto& values) {

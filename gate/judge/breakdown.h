@@ -47,6 +47,7 @@ struct TraceRows {
   std::vector<ApiRow> api_calls;
   std::vector<OffCpuRow> off_cpu;
   std::vector<CopyRow> copies;
+  bool sum_requests = false;  // kernel_time is of a request
 };
 TraceRows read_rows(const TraceStore& trace);
 

@@ -108,6 +108,11 @@ std::string explain_others(const TraceRows& rows, const MetricVerdict& metric) {
 
 // Launch classes, by what they add to the mean GPU time of a judged launch.
 std::string explain_kernel_time(const TraceRows& rows, const MetricVerdict& metric) {
+  if (rows.sum_requests) {
+    PerRequest judged = judged_time(rows);
+    return fmt::format("{}: the judged launches of a request take {} → {} on average", head(metric),
+                       format_ns(judged.baseline), format_ns(judged.candidate));
+  }
   double q = find_metric(metric.id)->quantile;
   struct Class {
     std::string label;

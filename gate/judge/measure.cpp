@@ -83,6 +83,13 @@ Kernels in_launch_order(const std::vector<KernelRow>& rows) {
   return order;
 }
 
+// ArmKernels::sum_requests.
+bool of_requests(const TraceStore& trace) {
+  auto facts = trace.info().facts;
+  auto found = facts.find(kKernelTimeOf);
+  return found != facts.end() && found->second == kKernelTimeOfRequests;
+}
+
 // `rows` in the order of their launch. Item 0 opens a launch; later items of the same request and launch add to it.
 std::vector<JudgedLaunch> judged_launches(const Kernels& rows) {
   bool several = std::any_of(rows.begin(), rows.end(), [](const KernelRow* row) { return row->item != 0; });
@@ -118,8 +125,31 @@ void add_kernels(const Kernels& rows, Rounds& rounds, const Quarantine& left_out
     if (row->queue_ns) data->queue_wait.push_back(double(*row->queue_ns));
     if (!row->judged) data->others_delay += delay_of(*row);
   }
+}
+
+void add_launch_times(const Kernels& rows, Rounds& rounds, const Quarantine& left_out) {
   for (const auto& launch : judged_launches(rows))
     if (RoundData* data = round_of(*launch.first, rounds, left_out)) data->kernel_time.push_back(launch.duration);
+}
+
+// Where launches have no partner in the other arm (a fusion, a deletion, several kernels), a request has: what its
+// judged launches take together, 0 where nothing is launched in their place. Requests of the workload that launch no
+// judged kernel in either arm do not count.
+void add_request_times(const Kernels& kernels, const std::vector<RequestRow>& requests, Rounds& rounds,
+                       const Quarantine& left_out) {
+  std::map<std::pair<uint32_t, uint32_t>, double> sums;  // (round, sequence)
+  std::set<uint32_t> judged;
+  for (const KernelRow* row : kernels) {
+    if (!row->judged || row->end == 0) continue;
+    sums[{row->round, row->sequence}] += double(row->end) - double(row->start);
+    judged.insert(row->request);
+  }
+  for (const RequestRow& row : requests) {
+    RoundData* data = judged.contains(row.request) ? round_of(row, rounds, left_out) : nullptr;
+    if (!data) continue;
+    auto sum = sums.find({row.round, row.sequence});
+    data->kernel_time.push_back(sum == sums.end() ? 0 : sum->second);
+  }
 }
 
 void add_api_calls(const std::vector<ApiRow>& rows, Rounds& rounds, const Quarantine& left_out) {
@@ -215,7 +245,7 @@ class Tabulator {
   MetricTable& table_;
 };
 
-void tabulate(const RoundData& data, Tabulator& out) {
+void tabulate(const RoundData& data, bool counted, Tabulator& out) {
   out.quantiles("service", data, data.service, {0.5, 0.99});
   out.quantiles("response", data, data.response, {0.5, 0.99});
   out.quantiles("kernel_time", data, data.kernel_time, {0.5, 0.99});
@@ -238,11 +268,11 @@ void tabulate(const RoundData& data, Tabulator& out) {
     }
     out.value("runqueue", data, data.runqueue / requests, data.requests);
   }
-  if (data.virtual_launches) {
-    out.value("virtual.instructions", data, data.instructions, data.virtual_launches);
-    out.value("virtual.sectors", data, data.sectors, data.virtual_launches);
-    out.value("virtual.bank_conflicts", data, data.conflicts, data.virtual_launches);
-    out.value("virtual.divergence", data, data.divergence, data.virtual_launches);
+  if (uint64_t samples = std::max<uint64_t>(data.virtual_launches, counted ? 1 : 0)) {
+    out.value("virtual.instructions", data, data.instructions, samples);
+    out.value("virtual.sectors", data, data.sectors, samples);
+    out.value("virtual.bank_conflicts", data, data.conflicts, samples);
+    out.value("virtual.divergence", data, data.divergence, samples);
   }
 }
 
@@ -258,7 +288,13 @@ MetricTable measure(const TraceStore& trace, bool external) {
   Quarantine left_out = quarantined(requests, rounds);
   add_requests(requests, external, rounds, left_out);
   auto kernels = trace.kernels(false);
-  add_kernels(in_launch_order(kernels), rounds, left_out);
+  const Kernels in_order = in_launch_order(kernels);
+  add_kernels(in_order, rounds, left_out);
+  const bool summed = of_requests(trace);
+  if (summed)
+    add_request_times(in_order, requests, rounds, left_out);
+  else
+    add_launch_times(in_order, rounds, left_out);
   add_api_calls(trace.api_calls(), rounds, left_out);
   add_syncs(trace.syncs(), rounds, left_out);
   add_off_cpu(trace.off_cpu(), rounds);
@@ -270,7 +306,10 @@ MetricTable measure(const TraceStore& trace, bool external) {
 
   MetricTable table;
   Tabulator tabulator(table);
-  for (const auto& [number, data] : rounds) tabulate(data, tabulator);
+  // An arm that launches nothing in place of the judged launches counts nothing, and that is a count.
+  const bool counted = summed && std::any_of(rounds.begin(), rounds.end(),
+                                             [](const auto& round) { return round.second.virtual_launches > 0; });
+  for (const auto& [number, data] : rounds) tabulate(data, counted, tabulator);
   for (auto& [id, series] : table) {
     series.distinct_requests = distinct.size();
     std::sort(series.pairs.begin(), series.pairs.end(), [](const auto& a, const auto& b) { return a.pair < b.pair; });
@@ -303,6 +342,7 @@ std::vector<ClassTime> class_times(const TraceStore& trace) {
     std::vector<double> baseline, candidate;
     std::string label;
   };
+  if (of_requests(trace)) return {};  // a launch has no partner
   std::map<uint32_t, Samples> classes;
   auto rows = trace.kernels(false);
   size_t total = 0;

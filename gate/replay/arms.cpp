@@ -35,6 +35,16 @@ ArmKernels names_of(const Workload& workload, const std::vector<Arm>& arms, cons
   return names;
 }
 
+// Launch by launch the arms have partners only if one kernel is judged and each of its launches launches something.
+bool needs_sums(const Arm& candidate, const std::vector<uint32_t>& judged, bool several) {
+  auto launches = [&](uint32_t index) {
+    const auto& items = candidate.replace.at(index);
+    return std::any_of(items.begin(), items.end(),
+                       [](const ArmItem& item) { return item.kind == ArmItem::Kind::launch; });
+  };
+  return several || !std::all_of(judged.begin(), judged.end(), launches);
+}
+
 // A failure says for which launch: the rule that it names may take many.
 Failure of_launch(Failure failure, const Workload& workload, uint32_t launch) {
   const LaunchSpec& spec = workload.launches[launch];
@@ -108,6 +118,7 @@ Result<Comparison> compare_arms(const Workload& workload, const Contract& contra
   comparison.arms.push_back(std::move(*base));
   comparison.arms.push_back(std::move(*other));
   comparison.names = names_of(workload, comparison.arms, comparison.judged);
+  comparison.names.sum_requests = needs_sums(comparison.arms[1], comparison.judged, several);
   return comparison;
 }
 

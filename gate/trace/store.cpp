@@ -70,6 +70,7 @@ std::unique_ptr<TraceStore> TraceStore::create(const std::filesystem::path& path
   state->database->exec("BEGIN");
   put_fact(*state->database, "tier", info.tier);
   for (const auto& [key, value] : info.facts) put_fact(*state->database, key, value);
+  if (kernels.sum_requests) put_fact(*state->database, kKernelTimeOf, kKernelTimeOfRequests);
   state->ingest.emplace(*state->database, state->plan, info);
   return std::unique_ptr<TraceStore>(new TraceStore(std::move(state)));
 }

@@ -25,6 +25,10 @@
 namespace kgate {
 
 // What joins wire records to names: filled from the plan.
+// A fact of traces in which kernel_time is of a request: `kernel_time_of` = `request`.
+inline constexpr const char* kKernelTimeOf = "kernel_time_of";
+inline constexpr const char* kKernelTimeOfRequests = "request";
+
 struct ArmKernels {
   struct Kernel {
     std::string name;  // the entry as the driver and CUPTI call it
@@ -34,6 +38,7 @@ struct ArmKernels {
   std::vector<std::vector<Kernel>> arm_kernels;  // [arm][arm kernel index]
   std::vector<bool> judged_launch;               // by workload launch index
   std::vector<uint32_t> launch_kernel;           // workload launch index → workload kernel index
+  bool sum_requests = false;  // launches have no partner in the other arm: kernel_time is of a request (a fact)
 };
 
 // One process of a traced application. There is no plan and nobody says what a launch is for: kernels come from CUPTI's

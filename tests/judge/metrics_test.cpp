@@ -125,6 +125,40 @@ TEST_F(Measure, kernel_waits_for_what_ran_before_it_and_not_for_the_queue_s_leng
   EXPECT_EQ(value("launch_api.p99"), 80);
 }
 
+// Two kernels are judged in the baseline's round, and the candidate launches one in their place, or none.
+TEST_F(Measure, launches_without_partners_are_summed_over_their_request) {
+  ArmKernels plan = test::one_kernel(3);
+  plan.judged_launch = {true, true, false};
+  stream_.round(1, 1, 1'000'000, 1'900'000);
+  stream_.request(0, 0, 2000, 90'000).request(0, 1, 100'000, 190'000).request(0, 2, 200'000, 290'000);
+  stream_.launch(0, 0, 3000, 3100).api(3010, 3090, 1).kernel(4'000, 5'000, 1);
+  stream_.launch(0, 0, 6000, 6100, 7, 1).api(6010, 6090, 2).kernel(7'000, 7'500, 2);
+  stream_.launch(0, 1, 101'000, 101'100, 7, 1).api(101'010, 101'090, 3).kernel(102'000, 102'300, 3);
+  stream_.launch(0, 2, 201'000, 201'100, 7, 2).api(201'010, 201'090, 4).kernel(202'000, 209'000, 4);  // not judged
+  for (uint32_t sequence : {0, 1, 2}) {
+    uint64_t begin = 1'002'000 + 100'000 * sequence;
+    stream_.request(1, sequence, begin, begin + 50'000);
+  }
+  stream_.launch(1, 0, 1'003'000, 1'003'100).api(1'003'010, 1'003'090, 5).kernel(1'004'000, 1'004'900, 5);
+  auto measured = [&](bool sums) {
+    plan.sum_requests = sums;
+    auto store = TraceStore::create(dir_.path() / "m.db", {"T0", {}}, plan);
+    store->add_block(stream_.bytes(), host_events_, {}, nullptr, &collector_);
+    EXPECT_EQ(class_times(*store).empty(), sums);
+    return measure(*store, false).at("kernel_time.p99").pairs.at(0);
+  };
+  EXPECT_EQ(measured(false).baseline, 1'000);  // of a launch
+  EXPECT_EQ(measured(true).baseline, 1'500);   // of a request
+  EXPECT_EQ(measured(true).candidate, 900);
+  plan.sum_requests = true;
+  auto store = TraceStore::create(dir_.path() / "n.db", {"T0", {}}, plan);
+  store->add_block(stream_.bytes(), host_events_, {}, nullptr, &collector_);
+  MetricTable table = measure(*store, false);
+  EXPECT_EQ(table.at("kernel_time.p50").samples_per_round, 2u);  // the third request has no judged launch in any arm
+  EXPECT_EQ(table.at("kernel_time.p50").pairs.at(0).baseline, 300);
+  EXPECT_EQ(table.at("kernel_time.p50").pairs.at(0).candidate, 0);
+}
+
 TEST_F(Measure, host_scheduling_is_of_the_threads_that_issued_requests_and_of_the_measured_part) {
   stream_.request(0, 0, 10'000, 20'000, 7);
   host_events_ = {{HostEventKind::off_cpu, 0, 7, 12'000, 15'000, 1, 400},  // sleeps 2600, then waits for a CPU

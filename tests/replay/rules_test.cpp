@@ -188,6 +188,7 @@ TEST(CompareArms, a_fusion_replaces_the_first_and_removes_the_rest) {
   EXPECT_EQ(launch.relocations.at(1).buffer, 0u);
   EXPECT_EQ(std::memcmp(launch.params.data() + 24, &n, 4), 0);
   EXPECT_EQ(made->names.judged_launch, (std::vector<bool>{true, true, false}));
+  EXPECT_TRUE(made->names.sum_requests);
 }
 
 TEST(CompareArms, of_several_kernels_each_takes_the_entry_of_its_name) {
@@ -224,6 +225,10 @@ TEST(CompareArms, of_one_kernel_both_arms_replace_the_launch) {
   EXPECT_EQ(made->arms[1].kernels.at(0).entry, "is");
   EXPECT_EQ(made->arms[0].replace.count(0), 1u);
   EXPECT_EQ(made->arms[0].replace.count(1), 0u);
+  EXPECT_FALSE(made->names.sum_requests);
+  made = compare_arms(calls({0, 1}).w, contract("  - launches: {kernel: add}\n    with: []\n"), nullptr, image({"is"}));
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(made->names.sum_requests);
 }
 
 }  // namespace kgate
