@@ -160,7 +160,7 @@ TEST_F(RecordApp, parameters_in_one_block_and_launch_attributes_are_kept) {
 }
 
 TEST_F(RecordApp, threads_keep_their_own_order) {
-  ASSERT_EQ(run("threads"), 0) << error_;
+  ASSERT_EQ(run("threads 500"), 0) << error_;
   const RecordedFile file = recorded();
   EXPECT_TRUE(file.whole);
   std::map<uint32_t, std::vector<const OneRecord*>> by_thread;

@@ -200,14 +200,15 @@ int requests(char** argv) {
   return 0;
 }
 
-// Two threads with a stream and a buffer each, 500 launches, a wait after each tenth.
-int threads(char**) {
+// Two threads with a stream and a buffer each, `argv[2]` launches, a wait after each tenth.
+int threads(char** argv) {
   Device d;
+  const auto count = static_cast<uint32_t>(std::atoi(argv[2]));
   const auto work = [&](CUfunction function) {
     d.enter();
     const CUdeviceptr data = allocate(4096);
     const CUstream stream = make_stream();
-    for (uint32_t i = 1; i <= 500; ++i) {
+    for (uint32_t i = 1; i <= count; ++i) {
       d.launch(function, data, i, stream);
       if (i % 10 == 0) sync(stream);
     }

@@ -82,7 +82,7 @@ TEST_F(RecordApp, the_launches_of_the_slice_lead_from_its_begin_to_its_end) {
   for (const char* options : {R"({"from_ns":500000,"requests":20})", R"({"from_ns":1500000,"requests":7})"}) {
     std::filesystem::remove_all(recordings());
     std::filesystem::create_directory(recordings());
-    ASSERT_EQ(run("threads", options), 0) << error_;
+    ASSERT_EQ(run("threads 30000", options), 0) << error_;
     const RecordedFile file = recorded();
     ASSERT_EQ(file.of(Kind::slice_begin).size(), 1u);
     std::map<uint64_t, std::string> names;
@@ -97,11 +97,13 @@ TEST_F(RecordApp, the_launches_of_the_slice_lead_from_its_begin_to_its_end) {
     for (size_t i = file.position(Kind::slice_begin); i < file.position(Kind::slice_end); ++i) {
       const OneRecord& record = file.records[i];
       if (record.head.kind != Kind::launch) continue;
-      ++launches;
       const std::string params(record.tail(sizeof(LaunchRecord)));
       uint64_t data = 0;
       std::memcpy(&data, params.data(), 8);
-      std::string& content = memory.try_emplace(data, std::string(4096, '\0')).first->second;
+      const auto known = memory.find(data);
+      if (known == memory.end()) continue;  // a thread that came later, with memory of its own
+      ++launches;
+      std::string& content = known->second;
       for (size_t at = 0; at < 128; at += 4) {
         const uint32_t value =
             word(params, 8) + (names[record.as<LaunchRecord>().function] == "add" ? word(content, at) : 0);
@@ -110,8 +112,9 @@ TEST_F(RecordApp, the_launches_of_the_slice_lead_from_its_begin_to_its_end) {
     }
     EXPECT_GT(launches, 0u);
     const auto end = snapshots(file, true);
-    EXPECT_EQ(end.size(), memory.size());
+    EXPECT_GE(end.size(), memory.size());
     for (const SnapshotRecord& snapshot : end) {
+      if (!memory.contains(snapshot.address)) continue;
       const auto hashes = block_hashes(std::as_bytes(std::span(memory[snapshot.address])), 4096);
       EXPECT_EQ(file.blob(snapshot.content), std::string(reinterpret_cast<const char*>(hashes.data()), 8));
     }
@@ -119,11 +122,12 @@ TEST_F(RecordApp, the_launches_of_the_slice_lead_from_its_begin_to_its_end) {
 }
 
 TEST_F(RecordApp, a_slice_ends_after_its_time) {
-  ASSERT_EQ(run("requests 3000", R"({"for_ns":2000000})"), 0) << error_;
+  ASSERT_EQ(run("requests 3", R"({"for_ns":1})"), 0) << error_;
   const RecordedFile file = recorded();
   ASSERT_EQ(file.of(Kind::slice_end).size(), 1u);
-  EXPECT_LT(file.of(Kind::launch).size(), 6000u);
-  EXPECT_GT(file.of(Kind::launch).size(), 0u);
+  EXPECT_EQ(file.of(Kind::memset).size(), 1u);  // the call with which it began
+  EXPECT_LE(file.of(Kind::launch).size(), 1u);
+  EXPECT_EQ(file.header.complete, 1u);
 }
 
 TEST_F(RecordApp, a_slice_that_is_never_reached_is_none) {
