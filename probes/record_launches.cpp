@@ -137,7 +137,8 @@ void Recorder::exit_launch(Thread& thread, uint32_t cbid, const CUpti_CallbackDa
       case CU_LAUNCH_ATTRIBUTE_IGNORE:
         break;
       default:
-        note(thread, "launch attribute " + std::to_string(attribute.id) + " is left out of the replay", false);
+        if (const uint64_t bit = uint64_t{1} << (attribute.id & 63); (attributes_noted_.fetch_or(bit) & bit) == 0)
+          note(thread, "launch attribute " + std::to_string(attribute.id) + " is left out of the replay", false);
     }
   }
   record.param_bytes = thread.call.param_bytes;

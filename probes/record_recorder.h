@@ -148,7 +148,8 @@ class Recorder {
   std::atomic<uint64_t> first_launch_{0}, slice_began_{0}, requests_{0}, payload_bytes_{0};
   std::atomic<uint32_t> captures_{0};  // active
   std::vector<std::string> unwatched_;
-  bool too_large_ = false;  // no snapshots
+  std::atomic<uint64_t> attributes_noted_{0};  // a bit a launch attribute that is left out
+  bool too_large_ = false;                     // no snapshots
 
   std::mutex mutex_;  // of what follows; not held over a call to the driver
   std::set<std::string> said_;

@@ -76,7 +76,6 @@ struct Thread {
 
   // Everything so far goes to the files; `spare` takes the place of the full chunks and comes back as one of them.
   void flush(Chunk& spare);
-  bool half_full() const { return chunk.used > kChunkBytes / 2; }
 
  private:
   void add_bytes(std::span<const std::byte> record, std::initializer_list<std::span<const std::byte>> tails);

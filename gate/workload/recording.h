@@ -21,7 +21,7 @@ struct FileHeader {
   uint64_t magic;
   uint32_t version, pid;
   uint64_t used_bytes;  // of records behind this header; written last at each append
-  uint64_t complete;    // 1: the process ended in order and everything is on file
+  uint64_t complete;    // 1: the slice, or a process without one, ended in order and everything is on file
 };
 
 enum class Kind : uint16_t {
@@ -34,7 +34,7 @@ enum class Kind : uint16_t {
   event_destroyed,   // HandleRecord
   alloc,             // AllocRecord
   free,              // FreeRecord
-  launch,            // LaunchRecord + parameter block
+  launch,            // LaunchRecord + parameter block; the first of the process also outside of the slice, without it
   copy,              // CopyRecord
   memset,            // MemsetRecord
   event_record,      // EventRecord
