@@ -104,11 +104,16 @@ class Driver {
   void free(CUdeviceptr p);
   // A range of addresses without memory, at exactly `address`; false when the driver grants another.
   bool reserve_at(CUdeviceptr address, size_t bytes);
-  // Memory behind whole granules of reserved addresses. It stays until the process ends.
+  // The same, at `wanted` or where the driver likes; the caller compares. Throws GpuError when it grants none.
+  CUdeviceptr reserve(CUdeviceptr wanted, size_t bytes);
+  void unreserve(CUdeviceptr address, size_t bytes);  // what one of the two granted, whole and unmapped
+  // Memory behind whole granules of reserved addresses. It stays until it is unmapped or the process ends.
   void map(CUdeviceptr address, size_t bytes);
+  void unmap(CUdeviceptr address, size_t bytes);  // whole mappings
   CUdeviceptr allocate_async(size_t bytes, CUstream stream);  // throws GpuError "not supported" where there is no pool
   void free_async(CUdeviceptr p, CUstream stream);
   void* allocate_host(size_t bytes);                     // page-locked
+  void free_host(void* p);
   void upload(CUdeviceptr to, const void* from, size_t bytes);           // synchronous
   void download(void* to, CUdeviceptr from, size_t bytes);               // synchronous
   void copy_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);

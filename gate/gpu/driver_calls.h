@@ -68,6 +68,7 @@ namespace kgate::gpu {
   X(cuMemSetAccess, (CUdeviceptr address, size_t size, const CUmemAccessDesc* desc, size_t count))                    \
   X(cuMemAllocAsync, (CUdeviceptr * address, size_t bytes, CUstream stream))                                          \
   X(cuMemFreeAsync, (CUdeviceptr address, CUstream stream))                                                           \
+  X(cuMemFreeHost, (void* address))                                                                                   \
   X(cuMemHostAlloc, (void** address, size_t bytes, unsigned flags))                                                   \
   X(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))                          \
   X(cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                                \

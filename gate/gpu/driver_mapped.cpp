@@ -59,6 +59,24 @@ bool Driver::reserve_at(CUdeviceptr address, size_t bytes) {
   return granted == address;
 }
 
+CUdeviceptr Driver::reserve(CUdeviceptr wanted, size_t bytes) {
+  const DriverCalls& cu = state_->calls;
+  if (cu.cuMemAddressReserve == nullptr) state_->fail(CUDA_ERROR_NOT_SUPPORTED, "cuMemAddressReserve");
+  CUdeviceptr granted = 0;
+  state_->check(cu.cuMemAddressReserve(&granted, bytes, 0, wanted, 0), "cuMemAddressReserve");
+  return granted;
+}
+
+void Driver::unreserve(CUdeviceptr address, size_t bytes) {
+  if (state_->calls.cuMemAddressFree == nullptr) state_->fail(CUDA_ERROR_NOT_SUPPORTED, "cuMemAddressFree");
+  state_->check(state_->calls.cuMemAddressFree(address, bytes), "cuMemAddressFree");
+}
+
+void Driver::unmap(CUdeviceptr address, size_t bytes) {
+  if (state_->calls.cuMemUnmap == nullptr) state_->fail(CUDA_ERROR_NOT_SUPPORTED, "cuMemUnmap");
+  state_->check(state_->calls.cuMemUnmap(address, bytes), "cuMemUnmap");
+}
+
 void Driver::map(CUdeviceptr address, size_t bytes) {
   State& s = *state_;
   const DriverCalls& cu = s.calls;

@@ -30,6 +30,8 @@ void* Driver::allocate_host(size_t bytes) {
   return address;
 }
 
+void Driver::free_host(void* p) { KGATE_CALL(cuMemFreeHost, p); }
+
 void Driver::upload_async(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
   KGATE_CALL(cuMemcpyHtoDAsync_v2, to, from, bytes, stream);
 }

@@ -148,7 +148,7 @@ void ApiCall::record(CUresult result) {
 }
 
 CUptiResult enable(CUpti_ActivityKind kind) {
-  // Kinds that exist but cannot occur here (no runtime API, no graphs) are accepted: nothing to record is the truth.
+  // Kinds that exist but cannot occur here (no runtime API, no traces of whole graphs) are accepted: nothing to record is the truth.
   bool known = false;
 #define KGATE_KNOWN(name, value) known = known || kind == name;
   KGATE_CUPTI_KINDS(KGATE_KNOWN)
