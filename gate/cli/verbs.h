@@ -23,6 +23,7 @@ void add_check(CLI::App& app, const Invocation& invocation, Action& action);
 void add_compare(CLI::App& app, const Invocation& invocation, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, const Invocation& invocation, Action& action);
+void add_record(CLI::App& app, const Invocation& invocation, Action& action);
 void add_init(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_query(CLI::App& app, Action& action);

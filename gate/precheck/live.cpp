@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kEverything = uint64_t{256} << 20;  // written memory up to which all of it is compared
 constexpr uint64_t kMaxBlocks = (uint64_t{2} << 30) / sizeof(LiveBlock);
 constexpr std::chrono::milliseconds kSampleTimeout{60'000};
-constexpr size_t kRandomSamples = 2;  // of a class, beside the last
+constexpr size_t kRandomSamples = 4;  // of a class, beside the last
 
 struct Site {
   uint32_t call, node, launch;

@@ -19,7 +19,7 @@ struct LiveOptions {
   std::function<void(double fraction, const std::string& what)> on_progress;
 };
 
-// At most this many launches, of each class the last one and two at random.
+// At most this many launches, of each class the last one and four at random.
 constexpr size_t kMaxLiveSamples = 24;
 
 // What to sample: launches that the candidate replaces by itself. A launch that a rule deletes or fuses with its

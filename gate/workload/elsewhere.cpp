@@ -8,6 +8,8 @@ namespace kgate {
 
 namespace {
 
+constexpr const char* kVirtualDevice = "kgate virtual GPU";  // as libkgate_vgpu.so calls itself
+
 bool is_ptx(const std::string& image) {
   return !image.starts_with(
              "\x7f"
@@ -24,7 +26,8 @@ std::vector<bool> used_modules(const Workload& workload) {
 }  // namespace
 
 bool is_elsewhere(const Workload& workload, int arch) {
-  return workload.origin.recorded() && workload.origin.arch != arch;
+  if (!workload.origin.recorded()) return false;
+  return workload.origin.device == kVirtualDevice ? arch != 0 : workload.origin.arch != arch;
 }
 
 const std::string& image_of(const WorkloadModule& module, bool elsewhere) {

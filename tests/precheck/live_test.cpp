@@ -53,9 +53,9 @@ TEST(LiveSamples, last_launch_of_each_class_is_always_sampled) {
   Workload w = workload(41);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     auto samples = choose_samples(w, candidate(w), seed);
-    ASSERT_EQ(samples.size(), 6u);  // two classes: the last one and two at random
-    EXPECT_EQ(samples[5].call, 40u);
-    EXPECT_EQ(samples[4].call, 39u);
+    ASSERT_EQ(samples.size(), 10u);  // two classes: the last one and four at random
+    EXPECT_EQ(samples[9].call, 40u);
+    EXPECT_EQ(samples[8].call, 39u);
     for (size_t i = 1; i < samples.size(); ++i) EXPECT_LT(samples[i - 1].call, samples[i].call);
   }
   EXPECT_NE(choose_samples(w, candidate(w), 1)[0].call + choose_samples(w, candidate(w), 1)[1].call,
