@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "workload/workload.h"
 
@@ -39,10 +40,11 @@ class ChunkReader {
   // Fills `out`, whose size must be the chunk's. The all-zero digest is zeros of any size.
   Result<std::monostate> read(const Sha256Digest& digest, std::span<std::byte> out);
 
-  // As stored: one zstd frame, and the size that it must have when it is unpacked. Not verified.
+  // As stored, for copying into another file: a zstd frame, valid until the next call, and the size that it must have
+  // when it is unpacked. Not verified.
   struct Packed {
     uint64_t raw_bytes = 0;
-    std::string zstd;
+    std::string_view zstd;
   };
   Result<Packed> packed(const Sha256Digest& digest);
 
@@ -53,7 +55,8 @@ class ChunkReader {
 };
 
 // Stores how faithful a replay was, in place of an earlier row of the same device, and what is now known of addresses.
-// The workload's identity stays. Made in a copy that is renamed: never half a file. The failure names the file.
+// The workload's identity stays. Made in a copy that is renamed: never half a file. The failure is that the file is no
+// workload; Error{environment} is thrown when it cannot be written.
 Result<std::monostate> add_fidelity(const std::filesystem::path& kgw, const Fidelity& fidelity, Addresses addresses);
 
 }  // namespace kgate

@@ -158,7 +158,7 @@ TEST_F(Kgw, flipped_bits_are_refused_or_harmless) {
   const std::string whole = written_bytes();
   const std::string identity = workload_hash(test::sample_workload());
   size_t refused = 0, tried = 0;
-  for (size_t at = 0; at < whole.size(); at += at < 4096 ? 3 : 11) {
+  for (size_t at = 0; at < whole.size(); at += at < 4096 ? 7 : 23) {
     patch(file(), at, std::string(1, static_cast<char>(whole[at] ^ (1 << (at % 8)))));
     auto read = read_kgw(file());
     patch(file(), at, whole.substr(at, 1));
