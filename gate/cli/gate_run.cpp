@@ -41,6 +41,7 @@ struct Gate {
   fs::path workload_file;  // .kgw
   std::vector<EffectiveLimit> limits;
   std::optional<Prepared> candidate, baseline, reference;
+  std::optional<JudgedKernels> several;  // more than one kernel of the workload is judged
   TempDir scratch{"kgate"};
   uint64_t seed = 0;
   Verdict verdict;
@@ -115,6 +116,14 @@ std::string entry_of_candidate(const Gate& gate) {
   return candidate.entries.size() == 1 ? candidate.entries.front().name : gate.request.entry;
 }
 
+Prepared prepare_recorded(Gate& gate, uint32_t index) {
+  const WorkloadKernel& kernel = gate.workload->kernels[index];
+  fs::path file = gate.scratch.path() / "recorded";
+  const std::string& image = image_of(gate.workload->modules[kernel.module], is_elsewhere(*gate.workload, gate.arch()));
+  write_file_atomic(file, image).value_or_throw(Exit::environment);
+  return prepare(file, kernel.entry, "baseline", gate.arch(), gate.is_virtual(), gate.verdict.findings);
+}
+
 void prepare_kernels(Gate& gate) {
   auto& findings = gate.verdict.findings;
   std::string entry = gate.request.entry.empty() ? candidate_entry_name(gate.contract) : gate.request.entry;
@@ -125,20 +134,20 @@ void prepare_kernels(Gate& gate) {
                            gate.candidate->compiled->command + "\n" + gate.candidate->compiled->log))
       log::warning("cannot write compile.log");
   if (exit_of(findings) != Exit::pass) return;
+  std::vector<uint32_t> kernels;
+  if (gate.workload)
+    kernels =
+        judged_kernels(*gate.workload, judged_launches(*gate.workload, gate.contract).value_or_throw(Exit::bad_input));
+  if (kernels.size() > 1) gate.several.emplace();
+  if (gate.several)
+    for (uint32_t kernel : kernels) gate.several->names.push_back(gate.workload->kernels[kernel].entry);
   if (auto path = baseline_path(gate)) {
     std::string name = gate.contract.baseline_entry.empty() ? gate.contract.kernel : gate.contract.baseline_entry;
     gate.baseline = prepare(*path, name, "baseline", gate.arch(), gate.is_virtual(), findings);
+  } else if (gate.several) {  // their arm launches what was recorded; only their figures are wanted
+    for (uint32_t kernel : kernels) gate.several->recorded.push_back(prepare_recorded(gate, kernel));
   } else if (gate.workload) {
-    auto judged = judged_launches(*gate.workload, gate.contract).value_or_throw(Exit::bad_input);
-    auto kernels = judged_kernels(*gate.workload, judged);
-    if (kernels.size() == 1) {  // of several the baseline's arm launches what was recorded
-      const auto& kernel = gate.workload->kernels[kernels.front()];
-      fs::path file = gate.scratch.path() / "recorded";
-      const std::string& image =
-          image_of(gate.workload->modules[kernel.module], is_elsewhere(*gate.workload, gate.arch()));
-      write_file_atomic(file, image).value_or_throw(Exit::environment);
-      gate.baseline = prepare(file, kernel.entry, "baseline", gate.arch(), gate.is_virtual(), findings);
-    }
+    gate.baseline = prepare_recorded(gate, kernels.front());
   }
   if (gate.contract.reference && gate.request.scope != Scope::static_only)
     gate.reference = prepare(gate.contract.reference->path, gate.contract.reference->entry, "reference", gate.arch(),
@@ -214,7 +223,7 @@ PrecheckResult precheck(Gate& gate) {
   PrecheckResult result;
   const Prepared* baseline = gate.baseline ? &*gate.baseline : nullptr;
   const Prepared* reference = gate.reference ? &*gate.reference : nullptr;
-  check_resources(gate.contract, *gate.candidate, baseline, result);
+  check_resources(gate.contract, *gate.candidate, baseline, result, gate.several ? &*gate.several : nullptr);
   if (gate.request.scope == Scope::static_only || result.identical_code) return result;
   PrecheckOptions options;
   options.seed = gate.seed;

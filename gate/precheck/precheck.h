@@ -71,9 +71,14 @@ struct PrecheckOptions {
 };
 
 // Static figures of both, occupancy at the contract's first shape, and the identical-code test. Of several entries that
-// the binding launches: the most registers, shared and local bytes, the sum of the spills, the least occupancy.
+// are launched: the most registers, shared and local bytes, the sum of the spills, the least occupancy.
+// `several`: where more than one kernel of the workload is judged.
+struct JudgedKernels {
+  std::vector<std::string> names;
+  std::vector<Prepared> recorded;  // each as it was recorded, where no baseline file stands for them; in their order
+};
 void check_resources(const Contract& contract, const Prepared& candidate, const Prepared* baseline,
-                     PrecheckResult& result);
+                     PrecheckResult& result, const JudgedKernels* several = nullptr);
 
 // Runs every shape of the contract on seeded random inputs and compares. A contract without shapes
 // (Contract::has_shapes) is not touched: `equivalence` stays absent, and numbers are a matter of the workload's own

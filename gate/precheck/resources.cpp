@@ -89,17 +89,40 @@ std::vector<const ReplacementLaunch*> launches_of(const Binding& binding) {
   return launches;
 }
 
+Figures figures_of(const Prepared& prepared, const std::string& entry, const BlockShape& block, int arch) {
+  const PreparedEntry* other = entry == prepared.entry.name ? nullptr : entry_called(prepared, entry);
+  return other ? figures_of(other->entry, other->usage, block, arch)
+               : figures_of(prepared.entry, prepared.usage, block, arch);
+}
+
+// The kernels that a rule replaces one by one, or the contract without rules: the candidate has them by their names.
+std::vector<std::string> kept_names(const Binding& binding, const JudgedKernels* several) {
+  std::vector<std::string> names;
+  if (!several) return names;
+  for (const std::string& name : several->names) {
+    auto rule = std::find_if(binding.replacements.begin(), binding.replacements.end(),
+                             [&](const Replacement& r) { return glob_match(r.kernel_glob, name); });
+    if (rule == binding.replacements.end() ? binding.replacements.empty() : !rule->with) names.push_back(name);
+  }
+  return names;
+}
+
 // A block that depends on recorded values has no one figure: occupancy is then left out.
-Figures candidate_figures(const Prepared& candidate, const Binding& binding, const BlockShape& own, int arch) {
-  auto launches = launches_of(binding);
-  if (launches.empty()) return figures_of(candidate.entry, candidate.usage, own, arch);
+Figures candidate_figures(const Prepared& candidate, const Binding& binding, const BlockShape& own,
+                          const JudgedKernels* several, int arch) {
   std::map<std::string, std::vector<Figures>> by_entry;
+  auto launches = launches_of(binding);
+  const bool one_name = std::all_of(launches.begin(), launches.end(), [&](const ReplacementLaunch* launch) {
+    return launch->entry == launches.front()->entry;
+  });
   for (const ReplacementLaunch* launch : launches) {
     BlockShape block = evaluate_block(launch->block, launch->shared, {});
-    const PreparedEntry* other = entry_called(candidate, launch->entry);
-    by_entry[launch->entry].push_back(other ? figures_of(other->entry, other->usage, block, arch)
-                                            : figures_of(candidate.entry, candidate.usage, block, arch));
+    const std::string& entry = one_name ? candidate.entry.name : launch->entry;  // as the arms launch it
+    by_entry[entry].push_back(figures_of(candidate, entry, block, arch));
   }
+  for (const std::string& name : kept_names(binding, several))
+    by_entry[name].push_back(figures_of(candidate, name, {}, arch));
+  if (by_entry.empty()) return figures_of(candidate.entry, candidate.usage, own, arch);
   std::vector<Figures> all;
   for (auto& [name, figures] : by_entry) {
     Figures one = together(figures);
@@ -110,25 +133,44 @@ Figures candidate_figures(const Prepared& candidate, const Binding& binding, con
   return together(all);
 }
 
+Figures baseline_figures(const Prepared* baseline, const JudgedKernels* several, const BlockShape& own, int arch) {
+  std::vector<Figures> all;
+  if (several && baseline)
+    for (const std::string& name : several->names) all.push_back(figures_of(*baseline, name, {}, arch));
+  else if (several)
+    for (const Prepared& one : several->recorded) all.push_back(figures_of(one.entry, one.usage, {}, arch));
+  else if (baseline)
+    all.push_back(figures_of(baseline->entry, baseline->usage, own, arch));
+  return all.empty() ? Figures{} : together(all);
+}
+
+// Empty: there is no such entry, or nothing is known of its code.
+std::string id_of(const Prepared& prepared, const std::string& entry) {
+  if (entry == prepared.entry.name) return prepared.kernel_id;
+  const PreparedEntry* other = entry_called(prepared, entry);
+  return other ? other->kernel_id : "";
+}
+
 // Everything that the candidate launches in place of the baseline is the baseline's code, launched the same way.
-bool same_code(const Contract& contract, const Prepared& candidate, const Prepared& baseline) {
-  if (candidate.kernel_id.empty() || candidate.kernel_id != baseline.kernel_id) return false;
-  if (candidate.machine_code != baseline.machine_code) return false;
+bool same_code(const Contract& contract, const Prepared& candidate, const Prepared& baseline,
+               const JudgedKernels* several) {
   for (const auto& rule : contract.binding.replacements)
     if (rule.with) return false;
-  for (const auto& rule : contract.binding.replacements)
-    for (const PreparedEntry& theirs : baseline.others) {
-      if (!glob_match(rule.kernel_glob, theirs.entry.name)) continue;
-      const PreparedEntry* ours = entry_called(candidate, theirs.entry.name);
-      if (!ours || ours->kernel_id != theirs.kernel_id) return false;
-    }
-  return true;
+  if (several) {
+    return candidate.machine_code == baseline.machine_code &&
+           std::all_of(several->names.begin(), several->names.end(), [&](const std::string& name) {
+             std::string ours = id_of(candidate, name);
+             return !ours.empty() && ours == id_of(baseline, name);
+           });
+  }
+  if (candidate.kernel_id.empty() || candidate.kernel_id != baseline.kernel_id) return false;
+  return candidate.machine_code == baseline.machine_code;
 }
 
 }  // namespace
 
 void check_resources(const Contract& contract, const Prepared& candidate, const Prepared* baseline,
-                     PrecheckResult& result) {
+                     PrecheckResult& result, const JudgedKernels* several) {
   BlockShape own;
   if (contract.has_shapes) {
     Environment shape = contract.shapes.empty() ? Environment{} : contract.shapes.front();
@@ -139,16 +181,15 @@ void check_resources(const Contract& contract, const Prepared& candidate, const 
     if (auto cubin = parse_candidate(candidate.compiled->image, candidate.source.path))
       arch = target_arch(cubin->target);
   if (!arch) arch = target_arch(candidate.source.target);
-  result.statics.candidate = candidate_figures(candidate, contract.binding, own, arch);
+  result.statics.candidate = candidate_figures(candidate, contract.binding, own, several, arch);
   if (candidate.source.kind == CodeKind::cubin)
     result.findings.push_back({"spills_unknown",
                                "resources",
                                "a cubin does not say how many bytes spill; local_bytes is its stack frame",
                                {},
                                Exit::pass});
-  if (!baseline) return;
-  result.statics.baseline = figures_of(baseline->entry, baseline->usage, own, arch);
-  result.identical_code = same_code(contract, candidate, *baseline);
+  result.statics.baseline = baseline_figures(baseline, several, own, arch);
+  result.identical_code = baseline && same_code(contract, candidate, *baseline, several);
   if (result.identical_code)
     result.findings.push_back(
         {"identical_code",

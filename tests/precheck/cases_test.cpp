@@ -192,9 +192,39 @@ TEST(Resources, only_the_same_code_launched_the_same_way_is_identical) {
   baseline.others.push_back({baseline.entry, "two", {}});
   baseline.others[0].entry.name = "softmax_cols";
   EXPECT_TRUE(identical(softmax_contract()));
-  EXPECT_FALSE(identical(bound_contract("  - launches: {kernel: \"softmax*\"}\n")));
+  JudgedKernels both{{"softmax_rows", "softmax_cols"}, {}};
+  auto all_identical = [&] {
+    PrecheckResult result;
+    check_resources(bound_contract("  - launches: {kernel: \"softmax*\"}\n"), candidate, &baseline, result, &both);
+    return result.identical_code;
+  };
+  EXPECT_FALSE(all_identical());
   candidate.others = baseline.others;
-  EXPECT_TRUE(identical(bound_contract("  - launches: {kernel: \"softmax*\"}\n")));
+  EXPECT_TRUE(all_identical());
+  candidate.others[0].kernel_id = "three";
+  EXPECT_FALSE(all_identical());
+}
+
+TEST(Resources, of_several_judged_kernels_both_sides_count_all) {
+  Prepared candidate = kernel_with({{0, 8}});
+  auto usage = [](uint32_t registers, uint32_t spills) {
+    ResourceUsage made;
+    made.registers = registers, made.spill_store_bytes = spills, made.spill_load_bytes = 0;
+    return made;
+  };
+  candidate.usage = usage(20, 8);
+  candidate.others.push_back({candidate.entry, "id", usage(40, 16)});
+  candidate.others[0].entry.name = "softmax_cols";
+  candidate.others.push_back({candidate.entry, "id", usage(255, 999)});
+  candidate.others[1].entry.name = "softmax_unused";
+  JudgedKernels both{{"softmax_rows", "softmax_cols"}, {candidate, candidate}};
+  both.recorded[1].usage = usage(30, 4);
+  PrecheckResult result;
+  check_resources(bound_contract("  - launches: {kernel: \"softmax*\"}\n"), candidate, nullptr, result, &both);
+  EXPECT_EQ(result.statics.candidate.at("registers"), 40);
+  EXPECT_EQ(result.statics.candidate.at("spill_bytes"), 24);
+  EXPECT_EQ(result.statics.baseline.at("registers"), 30);
+  EXPECT_EQ(result.statics.baseline.at("spill_bytes"), 12);
 }
 
 Workload with_launches(const std::vector<int32_t>& widths) {
