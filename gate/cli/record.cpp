@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/application.h"
+#include "cli/fidelity.h"
 #include "cli/trace_files.h"
 #include "cli/verbs.h"
 #include "contract/quantity.h"
@@ -34,6 +35,7 @@ struct Options {
   std::string from, length, max_size;  // quantities as given
   uint64_t requests = 0;
   uint32_t process = 0;  // of several, the N-th; 0: there is only one
+  bool no_replay = false;
 };
 
 uint64_t nanoseconds(const std::string& flag, const std::string& text) {
@@ -236,6 +238,19 @@ Assembled assemble_run(const std::filesystem::path& records, const AssembleOptio
   }
 }
 
+// Says while the application's machine is at hand whether the recording replays.
+void replay_once(const std::string& file) {
+  Workload workload = read_kgw(file).value_or_throw(Exit::internal);
+  bool is_virtual = workload.origin.device == "kgate virtual GPU";
+  auto device = gpu::choose_device(is_virtual ? "virtual" : "gpu");
+  if (!device) return log::warning("not replayed: " + device.failure().what);
+  try {
+    keep_fidelity(workload, file, *device);
+  } catch (const Error& error) {
+    log::warning(std::string("the recording was written, but ") + error.failure().what);
+  }
+}
+
 // ---- the verb ------------------------------------------------------------------------------------------------------
 
 Exit record(Options options, const std::string& command) {
@@ -260,6 +275,7 @@ Exit record(Options options, const std::string& command) {
   assembling.requests = options.requests;
   const Assembled out = assemble_run(chosen.path, assembling, run);
   write_kgw(out.workload, options.out, out.chunk);
+  if (!options.no_replay && run.status.ok() && !run.interrupted) replay_once(options.out);
   print_summary(out, options);
 
   if (run.interrupted) return Exit::interrupted;
@@ -286,6 +302,7 @@ void add_record(CLI::App& app, const Invocation& invocation, Action& action) {
   verb->add_option("--process", options->process, "of several processes that launch kernels, the N-th");
   verb->add_option("--cuda-library", options->cuda_library,
                    "what the application finds as libcuda.so.1, e.g. libkgate_vgpu.so");
+  verb->add_flag("--no-replay", options->no_replay, "do not replay the recording once to see how faithful it is");
   verb->add_option("command", options->argv, "the program and its arguments, after '--'");
   const std::string command = invocation.command;
   verb->callback([=, &action] { action = [=] { return record(*options, command); }; });

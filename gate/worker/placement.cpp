@@ -1,5 +1,7 @@
 #include "worker/placement.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,6 +13,15 @@ namespace {
 constexpr uint64_t kUnit = uint64_t{32} << 20;    // of reservations, see the header
 constexpr uint64_t kGranule = uint64_t{2} << 20;  // of mappings
 
+std::set<uint64_t> units_of(const Workload& workload) {
+  std::set<uint64_t> units;
+  for (const Buffer& buffer : workload.buffers)
+    if (buffer.address != 0 && buffer.bytes != 0)
+      for (uint64_t unit = buffer.address / kUnit * kUnit; unit < buffer.address + buffer.bytes; unit += kUnit)
+        units.insert(unit);
+  return units;
+}
+
 class Placer {
  public:
   Placer(gpu::Driver& driver, const Workload& workload)
@@ -21,8 +32,8 @@ class Placer {
   PlacedBuffers run(bool shifted) {
     for (const Buffer& buffer : workload_.buffers) placed_.wanted += buffer.address != 0 && buffer.bytes != 0;
     if (!shifted) {
-      repeat_allocations();
       map_at_addresses();
+      repeat_allocations();
     }
     for (uint32_t b = 0; b < done_.size(); ++b)
       if (!done_[b] && workload_.buffers[b].bytes != 0) elsewhere(b, shifted);
@@ -41,7 +52,7 @@ class Placer {
   void repeat_allocations() {
     for (uint32_t b = 0; b < done_.size(); ++b) {
       const Buffer& buffer = workload_.buffers[b];
-      if (buffer.address == 0 || buffer.bytes == 0) continue;
+      if (done_[b] || buffer.address == 0 || buffer.bytes == 0) continue;
       gpu::CUdeviceptr got = driver_.allocate(buffer.bytes);
       if (got == buffer.address)
         keep(b, got);
@@ -107,6 +118,26 @@ class Placer {
 };
 
 }  // namespace
+
+AddressHold::AddressHold(const Workload& workload, bool is_virtual) {
+  constexpr uint64_t kLowest = uint64_t{1} << 32;  // below lie the program and what the driver maps at fixed places
+  if (is_virtual) return;
+  for (uint64_t unit : units_of(workload)) {
+    if (unit < kLowest) continue;
+    void* at = ::mmap(reinterpret_cast<void*>(unit), kUnit, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (at == MAP_FAILED) continue;
+    if (reinterpret_cast<uint64_t>(at) == unit)
+      held_.emplace_back(at, kUnit);
+    else
+      ::munmap(at, kUnit);  // a kernel that does not know the flag
+  }
+}
+
+void AddressHold::release() {
+  for (auto [at, bytes] : held_) ::munmap(at, bytes);
+  held_.clear();
+}
 
 PlacedBuffers place_recorded(gpu::Driver& driver, const Workload& workload, bool shifted) {
   return Placer(driver, workload).run(shifted);
