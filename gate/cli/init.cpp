@@ -51,7 +51,7 @@ uint32_t choose_kernel(const Workload& w, const std::string& pattern) {
               near ? "did you mean '" + sanitize(*near, 200) + "'?" : "it launches " + sanitize(list, 1000));
 }
 
-std::string quoted(const std::string& text) {
+std::string yaml_word(const std::string& text) {
   const bool plain = !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_') &&
                      std::all_of(text.begin(), text.end(),
                                  [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '/'; });
@@ -81,7 +81,7 @@ std::string head(const Workload& w, uint32_t kernel, const std::string& file) {
       text += fmt::format("#   {}, {} distinct parameter {}\n", launch, count, count == 1 ? "block" : "blocks");
   if (classes.size() > kShown) text += fmt::format("#   and {} more\n", classes.size() - kShown);
   return text + "# Whatever says `confirm` is a guess: check it, then take the word away.\nkgate: 1\nkernel: " +
-         quoted(entry) + "\n";
+         yaml_word(entry) + "\n";
 }
 
 std::string params_text(std::vector<GuessedParam> params) {
@@ -163,7 +163,7 @@ std::string binding_text(const Workload& w, uint32_t kernel, const std::vector<G
   for (const char axis : {'x', 'y', 'z'}) let.push_back(fmt::format("grid_{0}: grid.{0}", axis));
   for (const char axis : {'x', 'y', 'z'}) let.push_back(fmt::format("block_{0}: block.{0}", axis));
   let.push_back("smem: shared");
-  const std::string entry = quoted(w.kernels[kernel].entry);
+  const std::string entry = yaml_word(w.kernels[kernel].entry);
   return fmt::format(
       "# A candidate with other parameters, another grid or block, several launches, a workspace:\n# replace:\n"
       "#   - launches: {{kernel: {0}}}\n#     let: {{{1}}}\n#     with:\n#       - {{entry: {0}, grid: [grid_x, "
@@ -178,7 +178,7 @@ std::string contract_text(const Workload& w, uint32_t kernel, const Options& opt
     file = std::filesystem::absolute(file).lexically_normal().lexically_relative(
         std::filesystem::absolute(options.out).lexically_normal().parent_path());
   const auto params = guess_params(w, kernel);
-  return head(w, kernel, options.workload) + params_text(params) + "workload: " + quoted(file.string()) + "\n" +
+  return head(w, kernel, options.workload) + params_text(params) + "workload: " + yaml_word(file.string()) + "\n" +
          limits_text(w) + binding_text(w, kernel, params);
 }
 

@@ -12,7 +12,6 @@
 #include "worker/fidelity.h"
 #include "worker/graphs.h"
 #include "worker/live.h"
-#include "worker/placement.h"
 #include "worker/protocol.h"
 #include "workload/kgw.h"
 
@@ -30,7 +29,6 @@ struct Worker {
   Workload workload;
   ReplayPlan plan;
   std::unique_ptr<CuptiCollector> collector;
-  std::unique_ptr<AddressHold> hold;
 };
 
 [[noreturn]] void quit(int code) { ::_exit(code); }
@@ -86,8 +84,6 @@ void initialise(Worker& worker) {
     collect.graph_nodes = !worker.workload.graphs.empty();
     worker.collector = CuptiCollector::start(worker.hello.cupti, collect).value_or_throw(Exit::environment);
   }
-  if (worker.plan.placement == Placement::recorded)
-    worker.hold = std::make_unique<AddressHold>(worker.workload, worker.driver->is_virtual());
   worker.driver->initialise(worker.hello.ordinal, worker.workload.blocking_sync);
   Message device;
   device.type = Message::Type::device;
@@ -117,7 +113,6 @@ bool rebuilds_graphs(const Worker& worker) {
 void replay(Worker& worker) {
   LoadedKernels kernels = load_kernels(*worker.driver, worker.workload, worker.plan, worker.position);
   worker.position = {.stage = "memory"};
-  worker.hold.reset();
   DeviceBuffers buffers(*worker.driver, worker.workload, worker.plan);
   auto arms = prepare_arms(*worker.driver, worker.workload, worker.plan, kernels, buffers, worker.position);
   Shared shared(*worker.driver, worker.workload, worker.plan, buffers);

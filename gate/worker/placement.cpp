@@ -1,7 +1,5 @@
 #include "worker/placement.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,15 +10,6 @@ namespace {
 
 constexpr uint64_t kUnit = uint64_t{32} << 20;    // of reservations, see the header
 constexpr uint64_t kGranule = uint64_t{2} << 20;  // of mappings
-
-std::set<uint64_t> units_of(const Workload& workload) {
-  std::set<uint64_t> units;
-  for (const Buffer& buffer : workload.buffers)
-    if (buffer.address != 0 && buffer.bytes != 0)
-      for (uint64_t unit = buffer.address / kUnit * kUnit; unit < buffer.address + buffer.bytes; unit += kUnit)
-        units.insert(unit);
-  return units;
-}
 
 class Placer {
  public:
@@ -118,26 +107,6 @@ class Placer {
 };
 
 }  // namespace
-
-AddressHold::AddressHold(const Workload& workload, bool is_virtual) {
-  constexpr uint64_t kLowest = uint64_t{1} << 32;  // below lie the program and what the driver maps at fixed places
-  if (is_virtual) return;
-  for (uint64_t unit : units_of(workload)) {
-    if (unit < kLowest) continue;
-    void* at = ::mmap(reinterpret_cast<void*>(unit), kUnit, PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (at == MAP_FAILED) continue;
-    if (reinterpret_cast<uint64_t>(at) == unit)
-      held_.emplace_back(at, kUnit);
-    else
-      ::munmap(at, kUnit);  // a kernel that does not know the flag
-  }
-}
-
-void AddressHold::release() {
-  for (auto [at, bytes] : held_) ::munmap(at, bytes);
-  held_.clear();
-}
 
 PlacedBuffers place_recorded(gpu::Driver& driver, const Workload& workload, bool shifted) {
   return Placer(driver, workload).run(shifted);

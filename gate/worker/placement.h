@@ -17,19 +17,6 @@ struct PlacedBuffers {
   uint32_t wanted = 0, exact = 0;         // buffers with a recorded address; those that lie there
 };
 
-// Keeps the driver's own memory out of the addresses that a recording wants, from before it is initialised until the
-// buffers are placed. Nothing on the virtual GPU, whose addresses are numbers.
-class AddressHold {
- public:
-  AddressHold(const Workload& workload, bool is_virtual);
-  AddressHold(const AddressHold&) = delete;
-  ~AddressHold() { release(); }
-  void release();
-
- private:
-  std::vector<std::pair<void*, size_t>> held_;
-};
-
 // Memory for all buffers, at their recorded addresses where the driver grants them, else elsewhere; with `shifted`
 // nowhere near. Nothing is freed: it lives as long as the process. Throws GpuError.
 PlacedBuffers place_recorded(gpu::Driver& driver, const Workload& workload, bool shifted);

@@ -40,7 +40,8 @@ uint64_t chunk_bytes(uint64_t bytes, size_t index) {
 }
 
 std::optional<Failure> check_chunks(const SqliteReader& reader, const Workload& workload) {
-  SqliteCursor row(reader, "chunks", "SELECT raw_bytes FROM chunks WHERE sha256=?");
+  SqliteCursor row(reader, "chunk_names",
+                   "SELECT raw_bytes FROM chunk_names JOIN chunks ON chunks.id = chunk WHERE sha256=?");
   const auto problem = [&](const Content& content, uint64_t bytes) -> std::string {
     const auto* list = std::get_if<ContentChunks>(&content);
     for (size_t k = 0; list && k < list->chunks.size(); ++k) {
@@ -70,7 +71,9 @@ std::optional<Failure> check_chunks(const SqliteReader& reader, const Workload& 
 
 struct ChunkReader::State {
   State(SqliteReader opened, std::filesystem::path from) : reader(std::move(opened)), path(std::move(from)) {
-    sqlite3_prepare_v2(reader.get(), "SELECT raw_bytes, zstd FROM chunks WHERE sha256=?", -1, &statement, nullptr);
+    sqlite3_prepare_v2(reader.get(),
+                       "SELECT raw_bytes, zstd FROM chunk_names JOIN chunks ON chunks.id = chunk WHERE sha256=?", -1,
+                       &statement, nullptr);
   }
   ~State() {
     sqlite3_finalize(statement);

@@ -2,6 +2,8 @@
 
 #include <zstd.h>
 
+#include <set>
+
 #include "support/hash.h"
 #include "workload/kgw_chunks.h"
 
@@ -26,16 +28,16 @@ std::string_view Packer::pack(std::string_view raw, int level) {
   return std::string_view(packed_).substr(0, size);
 }
 
-std::string Blobs::put(std::string_view raw) {
-  std::string hash = sha256(raw);
-  if (!written_.insert(hash).second) return hash;
+uint32_t Blobs::put(std::string_view raw) {
+  const auto [at, fresh] = written_.try_emplace(sha256(raw), static_cast<uint32_t>(written_.size()));
+  if (!fresh) return at->second;
   const std::string_view packed = packer_.pack(raw, kBlobLevel);
-  rows_.text(hash).number(raw.size()).blob(packed.data(), packed.size()).end_row();
-  return hash;
+  rows_.number(at->second).text(at->first).number(raw.size()).blob(packed.data(), packed.size()).end_row();
+  return at->second;
 }
 
 void write_chunks(Database& db, const Workload& workload, const PackedChunkSource& source) {
-  Rows rows(db, "chunks", 3);
+  Rows rows(db, "chunks", 2), names(db, "chunk_names", 3);
   std::set<Sha256Digest> written;
   const auto write = [&](const Content& content, uint64_t bytes) {
     const auto* list = std::get_if<ContentChunks>(&content);
@@ -47,8 +49,9 @@ void write_chunks(Database& db, const Workload& workload, const PackedChunkSourc
         throw Error(Exit::internal, "chunk " + digest_hex(digest).substr(0, 12) + " has " +
                                         std::to_string(chunk.raw_bytes) + " bytes; " +
                                         std::to_string(chunk_bytes(bytes, k)) + " are needed");
-      rows.blob(digest.data(), digest.size()).number(chunk.raw_bytes);
-      rows.blob(chunk.zstd.data(), chunk.zstd.size()).end_row();
+      const uint64_t id = written.size() - 1;
+      rows.number(id).blob(chunk.zstd.data(), chunk.zstd.size()).end_row();
+      names.blob(digest.data(), digest.size()).number(id).number(chunk.raw_bytes).end_row();
     }
   };
   for (const Buffer& buffer : workload.buffers) write(buffer.content, buffer.bytes);

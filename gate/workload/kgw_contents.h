@@ -2,7 +2,7 @@
 #pragma once
 
 #include <functional>
-#include <set>
+#include <map>
 #include <string>
 
 #include "workload/kgw_database.h"
@@ -28,14 +28,14 @@ class Packer {
 
 class Blobs {
  public:
-  explicit Blobs(Database& db) : rows_(db, "blobs", 3) {}
-  // Its name: the SHA-256.
-  std::string put(std::string_view raw);
+  explicit Blobs(Database& db) : rows_(db, "blobs", 4) {}
+  // Its row.
+  uint32_t put(std::string_view raw);
 
  private:
   Rows rows_;
   Packer packer_;
-  std::set<std::string> written_;
+  std::map<std::string, uint32_t> written_;  // by SHA-256
 };
 
 // A chunk as it goes into the file. `zstd` lives until the next one is asked for.

@@ -15,7 +15,8 @@ struct KgwTable {
 };
 
 // `id` counts from 0 without holes; other tables refer to it. Absent references are NULL. u64 values are stored as the
-// i64 of the same bits (only seeds can be negative). Order within a parent: `position`, counted from 0.
+// i64 of the same bits (only seeds can be negative). Order within a parent: `position`, counted from 0. Large values
+// lie in tables that are searched by row id alone: SQLite reads the whole of a row to compare it with another key.
 inline constexpr std::array kKgwTables = {
     KgwTable{"meta",
              "CREATE TABLE meta(id INTEGER PRIMARY KEY, name TEXT, arrivals TEXT, period_ns INTEGER, threads INTEGER, "
@@ -27,22 +28,24 @@ inline constexpr std::array kKgwTables = {
     KgwTable{"fidelity",
              "CREATE TABLE fidelity(id INTEGER PRIMARY KEY, device TEXT, blocks INTEGER, equal INTEGER, "
              "buffers INTEGER, exact INTEGER, shifted_equal INTEGER)"},
-    KgwTable{"blobs", "CREATE TABLE blobs(sha256 TEXT PRIMARY KEY, raw_bytes INTEGER, zstd BLOB) WITHOUT ROWID", true},
-    KgwTable{"chunks", "CREATE TABLE chunks(sha256 BLOB PRIMARY KEY, raw_bytes INTEGER, zstd BLOB) WITHOUT ROWID",
-             true},
+    KgwTable{"blobs", "CREATE TABLE blobs(id INTEGER PRIMARY KEY, sha256 TEXT, raw_bytes INTEGER, zstd BLOB)", true},
+    KgwTable{"chunks", "CREATE TABLE chunks(id INTEGER PRIMARY KEY, zstd BLOB)", true},
+    KgwTable{"chunk_names",
+             "CREATE TABLE chunk_names(sha256 BLOB PRIMARY KEY, chunk INTEGER, raw_bytes INTEGER) WITHOUT ROWID"},
     KgwTable{"streams", "CREATE TABLE streams(id INTEGER PRIMARY KEY, kind TEXT, priority INTEGER)"},
-    KgwTable{"modules", "CREATE TABLE modules(id INTEGER PRIMARY KEY, name TEXT, image TEXT, portable TEXT)"},
+    KgwTable{"modules", "CREATE TABLE modules(id INTEGER PRIMARY KEY, name TEXT, image INTEGER, portable INTEGER)"},
     KgwTable{"kernels",
              "CREATE TABLE kernels(id INTEGER PRIMARY KEY, module INTEGER, entry TEXT, param_bytes INTEGER)"},
     KgwTable{"kernel_params",
              "CREATE TABLE kernel_params(kernel INTEGER, position INTEGER, offset INTEGER, size INTEGER, "
              "PRIMARY KEY(kernel, position)) WITHOUT ROWID"},
-    KgwTable{"buffers",
-             "CREATE TABLE buffers(id INTEGER PRIMARY KEY, name TEXT, bytes INTEGER, align INTEGER, address INTEGER, "
-             "written INTEGER, content TEXT, blob TEXT, dtype TEXT, low REAL, high REAL, seed INTEGER, poison INTEGER, "
-             "chunks BLOB, end_hashes BLOB)"},
+    KgwTable{
+        "buffers",
+        "CREATE TABLE buffers(id INTEGER PRIMARY KEY, name TEXT, bytes INTEGER, align INTEGER, address INTEGER, "
+        "written INTEGER, content TEXT, blob INTEGER, dtype TEXT, low REAL, high REAL, seed INTEGER, poison INTEGER, "
+        "chunks BLOB, end_hashes BLOB)"},
     KgwTable{"payloads",
-             "CREATE TABLE payloads(id INTEGER PRIMARY KEY, bytes INTEGER, content TEXT, blob TEXT, chunks BLOB)"},
+             "CREATE TABLE payloads(id INTEGER PRIMARY KEY, bytes INTEGER, content TEXT, blob INTEGER, chunks BLOB)"},
     KgwTable{
         "launches",
         "CREATE TABLE launches(id INTEGER PRIMARY KEY, kernel INTEGER, grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, "

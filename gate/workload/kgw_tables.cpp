@@ -72,8 +72,7 @@ Check read_code(const SqliteReader& reader, Unpacker& unpacker, Workload& w) {
   Check failed = each_row(reader, "modules", kMaxModules, [&](SqliteCursor& row) {
     WorkloadModule module;
     module.name = row.text(1, kMaxName);
-    module.sha256 = row.text(2, kHexHash);
-    module.image = unpacker.blob(row, 2);
+    module.image = unpacker.blob(row, 2, module.sha256);
     if (!row.is_null(3)) module.portable = unpacker.blob(row, 3);
     w.modules.push_back(std::move(module));
   });

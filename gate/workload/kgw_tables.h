@@ -16,13 +16,14 @@ class Unpacker {
  public:
   explicit Unpacker(const OpenedKgw& file);
 
-  // The blob that `column` of `user` names. Its failures become the user's and name the blob.
+  // The blob that `column` of `user` names, and its SHA-256. Its failures become the user's and name the blob.
   std::string blob(SqliteCursor& user, int column);
+  std::string blob(SqliteCursor& user, int column, std::string& hash);
   // One zstd frame of `raw_bytes` (first column) in the second; fails the cursor otherwise.
   void frame(SqliteCursor& cursor, int first_column, uint64_t max_bytes, std::string& raw);
 
  private:
-  const SqliteReader& reader_;
+  SqliteCursor blobs_;
   uint64_t limit_ = 0, used_ = 0;
 };
 

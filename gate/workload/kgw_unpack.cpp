@@ -15,25 +15,27 @@ constexpr size_t kHexHash = 64;
 }  // namespace
 
 Unpacker::Unpacker(const OpenedKgw& file)
-    : reader_(file.reader),
+    : blobs_(file.reader, "blobs", "SELECT sha256, raw_bytes, zstd FROM blobs WHERE id=?"),
       limit_(std::min(cap::kMaxAllBlobBytes, cap::kUnpackedBase + file.file_bytes * cap::kUnpackedPerByte)) {}
 
 std::string Unpacker::blob(SqliteCursor& user, int column) {
+  std::string hash;
+  return blob(user, column, hash);
+}
+
+std::string Unpacker::blob(SqliteCursor& user, int column, std::string& hash) {
   std::string raw;
-  const std::string hash = user.text(column, kHexHash);
+  const uint32_t id = user.u32(column);
   if (user.failure()) return raw;
-  if (hash.size() != kHexHash || hash.find_first_not_of("0123456789abcdef") != std::string::npos) {
-    user.fail("its blob is not named by a SHA-256");
-    return raw;
+  blobs_.restart(id);
+  if (blobs_.next()) {
+    hash = blobs_.text(0, kHexHash);
+    frame(blobs_, 1, cap::kMaxBlobBytes, raw);
+    if (!blobs_.failure() && sha256(raw) != hash) blobs_.fail("its content does not have the hash that names it");
+  } else if (!blobs_.failure()) {
+    blobs_.fail("does not exist");
   }
-  SqliteCursor cursor(reader_, "blobs", "SELECT raw_bytes, zstd FROM blobs WHERE sha256='" + hash + "'");
-  if (cursor.next()) {
-    frame(cursor, 0, cap::kMaxBlobBytes, raw);
-    if (!cursor.failure() && sha256(raw) != hash) cursor.fail("its content does not have the hash that names it");
-  } else if (!cursor.failure()) {
-    cursor.fail("there is no blob " + hash);
-  }
-  if (cursor.failure()) user.fail("blob " + hash.substr(0, 12) + ": " + cursor.failure()->what);
+  if (blobs_.failure()) user.fail("blob " + std::to_string(id) + ": " + blobs_.failure()->what);
   return raw;
 }
 

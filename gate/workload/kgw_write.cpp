@@ -49,10 +49,9 @@ void write_kernels(Database& db, const Workload& w, Blobs& blobs) {
   Rows modules(db, "modules", 4);
   for (size_t i = 0; i < w.modules.size(); ++i) {
     const WorkloadModule& module = w.modules[i];
-    const std::string image = blobs.put(module.image);
-    const std::string portable = module.portable.empty() ? "" : blobs.put(module.portable);
-    modules.number(i).text(module.name).text(image);
-    (portable.empty() ? modules.null() : modules.text(portable)).end_row();
+    const uint32_t image = blobs.put(module.image);
+    const uint32_t portable = module.portable.empty() ? kNone : blobs.put(module.portable);
+    modules.number(i).text(module.name).number(image).reference(portable).end_row();
   }
   Rows kernels(db, "kernels", 4), params(db, "kernel_params", 4);
   for (size_t i = 0; i < w.kernels.size(); ++i) {
@@ -76,10 +75,8 @@ void write_buffers(Database& db, const Workload& w, Blobs& blobs) {
     const Buffer& buffer = w.buffers[i];
     rows.number(i).text(buffer.name).number(buffer.bytes).number(buffer.align).number(buffer.address);
     rows.number(buffer.written).text(content_name(buffer.content));
-    std::string hash;
     if (const auto* bytes = std::get_if<ContentBytes>(&buffer.content)) {
-      hash = blobs.put(bytes->bytes);
-      rows.text(hash).null().null().null().null().null();
+      rows.number(blobs.put(bytes->bytes)).null().null().null().null().null();
     } else if (const auto* random = std::get_if<ContentRandom>(&buffer.content)) {
       rows.null().text(random->dtype).real(random->low).real(random->high).number(random->seed).null();
     } else if (const auto* poison = std::get_if<ContentPoison>(&buffer.content)) {
@@ -98,9 +95,8 @@ void write_buffers(Database& db, const Workload& w, Blobs& blobs) {
   for (size_t i = 0; i < w.payloads.size(); ++i) {
     const Payload& payload = w.payloads[i];
     const auto* bytes = std::get_if<ContentBytes>(&payload.content);
-    const std::string hash = bytes ? blobs.put(bytes->bytes) : "";
     payloads.number(i).number(payload.bytes).text(content_name(payload.content));
-    bytes ? payloads.text(hash) : payloads.null();
+    payloads.reference(bytes ? blobs.put(bytes->bytes) : kNone);
     add_chunk_list(payloads, payload.content);
     payloads.end_row();
   }

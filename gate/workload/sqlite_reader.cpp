@@ -106,10 +106,8 @@ void SqliteCursor::restart(std::string_view blob) {
     fail(reader_.message());
 }
 
-void SqliteCursor::restart_text(std::string_view text) {
-  if (rewind() &&
-      sqlite3_bind_text64(statement_, 1, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8) != SQLITE_OK)
-    fail(reader_.message());
+void SqliteCursor::restart(uint32_t number) {
+  if (rewind() && sqlite3_bind_int64(statement_, 1, number) != SQLITE_OK) fail(reader_.message());
 }
 
 bool SqliteCursor::next() {

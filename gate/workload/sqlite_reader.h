@@ -44,9 +44,9 @@ class SqliteCursor {
   SqliteCursor(const SqliteCursor&) = delete;
   ~SqliteCursor();
 
-  // The same statement again, from its first row, with a blob or a text for its only parameter; forgets a failure.
+  // The same statement again, from its first row, with a blob or a number for its only parameter; forgets a failure.
   void restart(std::string_view blob);
-  void restart_text(std::string_view text);
+  void restart(uint32_t number);
 
   bool next();  // false at the end and after a failure
   int64_t integer(int column, int64_t low, int64_t high);

@@ -42,9 +42,9 @@ judge decode-good 0 --workload "$out/decode.kgw" -c tests/corpus/softmax.yaml te
 judge decode-slow 1 --workload "$out/decode.kgw" -c tests/corpus/softmax.yaml tests/corpus/softmax_slow.ptx
 judge decode-wrong 6 --workload "$out/decode.kgw" -c tests/corpus/softmax.yaml tests/corpus/softmax_tail.ptx
 judge decode-sync 1 --workload "$out/decode.kgw" -c tests/gpu/extra_sync.yaml workloads/kernels/softmax.ptx
-"$kgate" query --trace "$out/decode-slow/trace.db" "SELECT COUNT(*) AS requests, p50(lag)/1e3 AS lag_p50_us, p99(lag)/1e3 AS lag_p99_us FROM requests"
+"$kgate" query --trace "$out/decode-slow/trace.db" "SELECT COUNT(*) AS requests, p50(lag_ns)/1e3 AS lag_p50_us, p99(lag_ns)/1e3 AS lag_p99_us FROM requests"
 "$kgate" query --trace "$out/decode-slow/trace.db" "SELECT kernel_name, COUNT(*) AS launches, p50(duration_ns)/1e3 AS p50_us, p99(duration_ns)/1e3 AS p99_us FROM baseline_launches GROUP BY kernel_name"
-"$kgate" trace -o "$out/app.db" -- $app --steps 1500 --scale 8
+"$kgate" trace --out "$out/app.db" -- $app --steps 1500 --scale 8
 "$kgate" query --trace "$out/app.db" "SELECT kernel_name, COUNT(*) AS launches, p50(duration_ns)/1e3 AS p50_us, p99(duration_ns)/1e3 AS p99_us FROM kernel_launches GROUP BY kernel_name"
 time "$kgate" inspect "$out/cost.kgw" > "$out/cost.inspect"
 

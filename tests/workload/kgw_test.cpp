@@ -235,15 +235,13 @@ TEST_F(Kgw, blobs_are_verified) {
   EXPECT_HAS(problem_after("UPDATE blobs SET raw_bytes=1<<40"), "out of range");
   EXPECT_HAS(problem_after("UPDATE blobs SET zstd=x'28b52ffd'"), "zstd frame");
   EXPECT_HAS(problem_after("UPDATE blobs SET zstd=x''"), "zstd frame");
-  EXPECT_HAS(problem_after("DELETE FROM blobs"), "there is no blob");
-  EXPECT_HAS(problem_after("UPDATE modules SET image='; DROP TABLE calls; --'"), "not named by a SHA-256");
+  EXPECT_HAS(problem_after("UPDATE blobs SET sha256='; DROP TABLE calls; --'"), "hash that names it");
+  EXPECT_HAS(problem_after("DELETE FROM blobs"), "modules row 0: blob 0: does not exist");
+  EXPECT_HAS(problem_after("UPDATE modules SET image='first'"), "modules row 0: column image is not an integer");
+  EXPECT_HAS(problem_after("UPDATE modules SET image=NULL"), "modules row 0: column image is not an integer");
   EXPECT_HAS(problem_after("UPDATE buffers SET blob=(SELECT image FROM modules) WHERE id=2"), "longer than the buffer");
-  // The right size and a sound frame, but another content: the blob of {01 02 ...} under a foreign name.
-  const std::string other(64, 'b');
-  EXPECT_HAS(problem_after("UPDATE blobs SET sha256='" + other +
-                           "' WHERE sha256=(SELECT blob FROM buffers WHERE id=2);"
-                           "UPDATE buffers SET blob='" +
-                           other + "' WHERE id=2"),
+  // The right size and a sound frame, but another content.
+  EXPECT_HAS(problem_after("UPDATE blobs SET sha256='" + std::string(64, 'b') + "' WHERE id=1"),
              "does not have the hash that names it");
 }
 
