@@ -135,6 +135,12 @@ std::vector<Recording> find_recordings(const std::filesystem::path& folder, bool
   for (const auto& [stem, process] : find_process_files(folder))
     if (process.why)
       throw Error(Exit::environment, process.why->what + run.ending(), process.why->where, process.why->hint);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (!used_cuda && entry.path().extension() == ".kgrec")
+      throw Error(Exit::environment,
+                  "a process that used CUDA ended before anything that it did was written" + run.ending(), {},
+                  "it left by _exit or was killed: let it run longer, or end in order");
   if (used_cuda)
     throw Error(Exit::environment, "the application launched no kernel" + run.ending(), {},
                 "a workload is made of launches: check what the application did");

@@ -68,6 +68,10 @@ Result<FidelityAnswer> measure_fidelity(const Workload& workload, const std::fil
   }
   // What differs from replay to replay cannot speak for or against the addresses.
   uint64_t unstable = exact.blocks - exact.repeated;
+  if (exact.equal == 0) {
+    answer.text += "; it does not leave what the recording left, and its addresses are kept";
+    return answer;
+  }
   bool same = shifted.outcome.end == WorkerEnd::completed && shifted.equal + unstable >= exact.equal;
   answer.fidelity.shifted_equal = shifted.equal;
   answer.addresses = same ? Addresses::relocatable : Addresses::pinned;

@@ -38,6 +38,9 @@ Summary summarise(const Workload& w) {
   for (const Call& call : w.calls) {
     ++s.calls[call_kind_name(call.kind)];
     if (call.kind == CallKind::launch) ++uses[call.launch];
+    if (call.kind == CallKind::graph_launch)
+      for (const GraphNode& node : w.graphs[call.graph].nodes)
+        if (node.kind == GraphNode::Kind::kernel) ++uses[node.launch];
   }
   s.kernel_calls.resize(w.kernels.size());
   for (size_t i = 0; i < w.launches.size(); ++i) {
@@ -88,6 +91,33 @@ std::string describe_arrivals(const Workload& w, const Summary& s) {
 
 constexpr size_t kShownClasses = 32;
 
+const char* address_words(Addresses addresses) {
+  switch (addresses) {
+    case Addresses::free:
+      return "made for any";
+    case Addresses::unknown:
+      return "kept as recorded: nobody knows yet whether it runs at others";
+    case Addresses::relocatable:
+      return "any: it gives the same with all of them shifted";
+    case Addresses::pinned:
+      return "only the recorded ones: it holds addresses that cannot be moved";
+  }
+  return "";
+}
+
+std::string describe_origin(const Workload& w) {
+  if (!w.origin.recorded()) return {};
+  std::string out =
+      fmt::format("recorded  on {}, driver {}.{}, {}\n", sanitize(w.origin.device, 80), w.origin.driver_version / 1000,
+                  w.origin.driver_version % 1000 / 10, sanitize(w.origin.begun, 40));
+  out += fmt::format("command   {}\naddresses {}\n", sanitize(w.origin.command, 200), address_words(w.addresses));
+  for (const Fidelity& f : w.fidelity)
+    out += fmt::format("replayed  on {}: {} of {} blocks of memory as recorded, {} of {} buffers at their address\n",
+                       sanitize(f.device, 80), f.equal, f.blocks, f.exact, f.buffers);
+  for (const std::string& note : w.origin.notes) out += fmt::format("note      {}\n", sanitize(note, 300));
+  return out;
+}
+
 }  // namespace
 
 std::string describe_workload(const Workload& w) {
@@ -97,14 +127,20 @@ std::string describe_workload(const Workload& w) {
   out += fmt::format(
       "requests  {} of {} calls, {} thread{}, {} stream{}, {} event{}{}\n", w.requests.size(),
       s.min_calls == s.max_calls ? std::to_string(s.min_calls) : fmt::format("{} to {}", s.min_calls, s.max_calls),
-      w.threads, w.threads == 1 ? "" : "s", w.streams.size(), w.streams.size() == 1 ? "" : "s", w.events, w.events == 1 ? "" : "s",
-      w.blocking_sync ? ", blocking waits" : "");
+      w.threads, w.threads == 1 ? "" : "s", w.streams.size(), w.streams.size() == 1 ? "" : "s", w.events,
+      w.events == 1 ? "" : "s", w.blocking_sync ? ", blocking waits" : "");
   std::string kinds;
   for (const auto& [kind, count] : s.calls) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
   out += fmt::format("calls     {} ({})\n", w.calls.size(), kinds);
   out += fmt::format("buffers   {}, {} ({} restored before each round)\n", w.buffers.size(),
                      format_bytes(static_cast<double>(total_buffer_bytes(w))),
                      format_bytes(static_cast<double>(s.written_bytes)));
+  if (!w.graphs.empty()) {
+    size_t nodes = 0;
+    for (const WorkloadGraph& graph : w.graphs) nodes += graph.nodes.size();
+    out += fmt::format("graphs    {} of {} nodes together\n", w.graphs.size(), nodes);
+  }
+  out += describe_origin(w);
   out += "\nmodules\n";
   for (const WorkloadModule& module : w.modules)
     out += fmt::format("  {:<32} {:>12}  {}\n", sanitize(module.name, 60),
@@ -141,6 +177,19 @@ std::string workload_json(const Workload& w) {
                       {"buffer_bytes", total_buffer_bytes(w)},
                       {"written_bytes", s.written_bytes},
                       {"distinct_launches", w.launches.size()}};
+  j["graphs"] = w.graphs.size();
+  j["addresses"] = addresses_name(w.addresses);
+  if (w.origin.recorded())
+    j["recorded"] = {
+        {"device", w.origin.device},   {"arch", w.origin.arch},   {"driver_version", w.origin.driver_version},
+        {"command", w.origin.command}, {"begun", w.origin.begun}, {"notes", w.origin.notes}};
+  for (const Fidelity& f : w.fidelity)
+    j["fidelity"].push_back({{"device", f.device},
+                             {"blocks", f.blocks},
+                             {"equal", f.equal},
+                             {"buffers", f.buffers},
+                             {"exact", f.exact},
+                             {"shifted_equal", f.shifted_equal}});
   j["requests_per_second"] = w.arrivals == Arrivals::external ? nlohmann::json(mean_rate(w)) : nlohmann::json();
   for (const WorkloadModule& module : w.modules)
     j["modules"].push_back({{"name", module.name}, {"bytes", module.image.size()}, {"sha256", module.sha256}});

@@ -14,7 +14,7 @@ _record() {  # OPTIONS... -- ARGUMENTS of the sample
 }
 
 an_application_becomes_a_workload() {
-  _record --out app.kgw -- child
+  _record --no-replay --out app.kgw -- child
   expect_exit 0
   expect_no_stderr
   expect_stdout "recorded app.kgw"
@@ -23,7 +23,7 @@ an_application_becomes_a_workload() {
   run "$kgate" inspect app.kgw
   expect_exit 0
   expect_stdout "add_one"
-  expect_stdout "Virtual GPU"
+  expect_stdout "recorded  on kgate virtual GPU"
 }
 
 two_recordings_of_one_run_hold_the_same_launches() {
@@ -45,7 +45,7 @@ requests_end_the_slice() {
   expect_stderr "--process N"
   _record --requests 1 --process 1 --out app.kgw -- plain
   expect_exit 0
-  expect_stdout " in 1 request"
+  expect_stdout " requests on "  # more than one: what other threads did meanwhile belongs to requests of their own
 }
 
 a_kernel_that_is_not_launched_is_refused_with_the_nearest_name() {
@@ -64,9 +64,8 @@ the_exit_of_the_application_is_said_and_its_recording_stays() {
 }
 
 an_application_that_leaves_early_is_recorded_up_to_there() {
-  _record --out app.kgw -- _exit
-  expect_exit 0
-  expect_stdout "note     the application did not end in order"
+  _record --out app.kgw -- _exit  # at once: how much is written by then is a matter of luck
+  expect_exit 5
   _record --out crash.kgw -- crash
   expect_exit 5
   expect_stderr "SIGABRT"
@@ -78,7 +77,7 @@ an_application_without_cuda_or_without_a_launch_is_refused() {
   expect_refusal 5 "no CUDA call was seen" "does it use an NVIDIA GPU"
   run "$kgate" record --out app.kgw -- false
   expect_refusal 5 "no CUDA call was seen (the application ended with exit 1)"
-  run "$kgate" record --out app.kgw --cuda-library "$vgpu" --from 1h -- "$sample" child
+  run "$kgate" record --out app.kgw --cuda-library "$vgpu" --from 3600s -- "$sample" child
   expect_refusal 5 "the slice to record never began"
   expect_no_file app.kgw
 }
