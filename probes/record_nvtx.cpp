@@ -2,6 +2,8 @@
 // into that copy's tables. It may happen before cuInit: ranges before that belong to nobody.
 #include <atomic>
 #include <cwchar>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "probes/nvtx_abi.h"
@@ -92,11 +94,19 @@ void domain_end(Domain, RangeId id) { end(id); }
 int domain_push(Domain, const EventAttributes* event) { return push(name_of(event)); }
 int domain_pop(Domain) { return pop(); }
 
-// Handles that the application keeps for its life.
-String register_a(Domain, const char* text) { return new std::string(narrow(text)); }
-String register_w(Domain, const wchar_t* text) { return new std::string(narrow(text)); }
-Domain create_a(const char* text) { return new std::string(narrow(text)); }
-Domain create_w(const wchar_t* text) { return new std::string(narrow(text)); }
+// Handles that the application keeps for its life: one for each text.
+String intern(std::string text) noexcept try {
+  static std::mutex mutex;
+  static auto* const texts = new std::set<std::string>;  // NVTX may call until the very end
+  std::lock_guard lock(mutex);
+  return const_cast<std::string*>(&*texts->insert(std::move(text)).first);
+} catch (...) {
+  return nullptr;
+}
+String register_a(Domain, const char* text) { return intern(narrow(text)); }
+String register_w(Domain, const wchar_t* text) { return intern(narrow(text)); }
+Domain create_a(const char* text) { return intern(narrow(text)); }
+Domain create_w(const wchar_t* text) { return intern(narrow(text)); }
 
 bool attach(const CallbacksTable& callbacks) {
   AnyFunction** table = nullptr;
