@@ -27,4 +27,6 @@ show "a slower one fails" 1 check --device "$device" --out "$out/slow" -c "$corp
 show "a wrong one is broken" 6 check --device "$device" --out "$out/broken" -c "$corpus/softmax.yaml" "$corpus/softmax_tail.ptx"
 show "the trace of the first answers questions" 0 query --trace "$out/good/trace.db" \
   "SELECT kernel_name, COUNT(*) AS launches, AVG(duration_ns)/1e3 AS avg_us, p99(duration_ns)/1e3 AS p99_us FROM kernel_launches GROUP BY kernel_name"
+show "on what a small server really did, recorded on an H200" 0 check --device "$device" --out "$out/recorded" --workload workloads/decode_app.kgw \
+  --kernel softmax_rows "$corpus/softmax_good.ptx"
 exit "$failed"

@@ -23,7 +23,8 @@ every_command_of_the_documents_runs() {
       commands=$((commands + 1))
       case $line in
         *--manifest*) line="$line --only *-identical" ;;  # the whole corpus is cli.corpus
-        *"check "*"--device"*|*query*|*inspect*|*doctor*|*--help*) ;;
+        *"kgate record -- "* | *"kgate record --out"*) line=${line/record/record --cuda-library $KGATE_BIN/../lib/libkgate_vgpu.so} ;;
+      *"check "*"--device"*|*query*|*inspect*|*doctor*|*--help*) ;;
         *"check "*) line="$line --device virtual" ;;      # the same answer with a GPU and without
       esac
       PATH="$KGATE_BIN:$PATH" run bash -fc "$line"
