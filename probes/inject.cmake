@@ -5,7 +5,7 @@ add_library(kgate_inject SHARED
   inject.cpp inject_driver.cpp inject_listener.cpp inject_session.cpp
   record_allocations.cpp record_calls.cpp record_code.cpp record_copies.cpp record_driver.cpp record_graph.cpp
   record_launches.cpp record_memory.cpp record_modules.cpp record_nvtx.cpp record_options.cpp record_output.cpp
-  record_ranges.cpp record_session.cpp record_slice.cpp record_thread.cpp nvtx_abi_check.cpp
+  record_ranges.cpp record_session.cpp record_slice.cpp record_streams.cpp record_thread.cpp nvtx_abi_check.cpp
   ${CMAKE_SOURCE_DIR}/gate/workload/block_hash.cpp
   ${KGATE_TRACE_SOURCES}/collector.cpp ${KGATE_TRACE_SOURCES}/cupti_buffers.cpp
   ${KGATE_TRACE_SOURCES}/cupti_library.cpp ${KGATE_TRACE_SOURCES}/writer.cpp)

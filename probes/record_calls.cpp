@@ -1,8 +1,5 @@
-// From a callback to what it is about: entry and exit of a call, and the calls on streams, events and contexts.
-#include <string.h>
+// From a callback to what it is about: entry and exit of a call; contexts, and notes.
 #include <sys/personality.h>
-
-#include <cstring>
 
 #include "probes/record_call_table.h"
 #include "probes/record_recorder.h"
@@ -47,14 +44,6 @@ Head Recorder::head(const Thread& thread, Kind kind, int result) const {
       call.end};
 }
 
-template <typename Record>
-void Recorder::put_on_stream(Thread& thread, Kind kind, int result, uint64_t stream) {
-  Record record{};
-  record.head = head(thread, kind, result);
-  record.stream = stream;
-  thread.add(record);
-}
-
 // ---- entry and exit ------------------------------------------------------------------------------------------------
 
 void Recorder::on_driver_call(uint32_t cbid, const CUpti_CallbackData& data) {
@@ -85,7 +74,7 @@ void Recorder::enter(Thread& thread, uint32_t cbid, const CUpti_CallbackData& da
     }
     if (begin)
       begin_slice(thread);
-    else
+    else if (captures_ == 0)
       end_slice(thread);
     release();
     break;
@@ -208,159 +197,6 @@ void Recorder::enter_work(Thread& thread, uint32_t cbid, const CUpti_CallbackDat
     default:
       captured(params_of<KGATE_ID(cuStreamAddCallback)>(data).hStream);
       return note(thread, "callbacks of streams are replayed as host functions that do nothing", false);
-  }
-}
-
-// ---- streams and events --------------------------------------------------------------------------------------------
-
-bool Recorder::is_capturing(Thread& thread, uint64_t stream) {
-  if (captures_.load(std::memory_order_relaxed) == 0 || stream <= kStreamLegacy) return false;
-  Inside inside(thread);
-  int status = 0;
-  return ask(driver_.cuStreamIsCapturing, reinterpret_cast<CUstream>(stream), &status) == CUDA_SUCCESS && status != 0;
-}
-
-// A host sync after work ends a request.
-void Recorder::host_sync(Thread& thread) {
-  if (std::exchange(thread.launches, 0) != 0 && options_.request_range.empty()) request_ended(thread);
-}
-
-void Recorder::exit_event_or_stream(Thread& thread, uint32_t cbid, const CUpti_CallbackData& data, int result) {
-  const bool in_slice = slice_ == Slice::inside;
-  const auto event = [&](Kind kind, CUevent handle, uint64_t stream) {
-    EventRecord record{};
-    record.head = head(thread, kind, result);
-    record.event = number(handle), record.stream = stream;
-    thread.add(record);
-  };
-  // A program that polls without a pause leaves the first of its unsuccessful polls, and the last one.
-  const auto poll = [&](uint64_t handle) {
-    const bool again = thread.polled == handle && thread.polled_at == thread.records;
-    if (result != CUDA_ERROR_NOT_READY) {
-      thread.polled = 0;
-      return true;
-    }
-    thread.polled = handle, thread.polled_at = thread.records;
-    return !again;
-  };
-  switch (cbid) {
-    case KGATE_ID(cuStreamCreate):
-    case KGATE_ID(cuStreamCreateWithPriority): {
-      StreamRecord record{};
-      record.head = head(thread, Kind::stream, result);
-      if (cbid == KGATE_ID(cuStreamCreate)) {
-        const auto& params = params_of<KGATE_ID(cuStreamCreate)>(data);
-        if (result == CUDA_SUCCESS) record.stream = number(*params.phStream);
-        record.flags = params.Flags;
-      } else {
-        const auto& params = params_of<KGATE_ID(cuStreamCreateWithPriority)>(data);
-        if (result == CUDA_SUCCESS) record.stream = number(*params.phStream);
-        record.flags = params.flags, record.priority = params.priority;
-      }
-      return thread.add(record);
-    }
-    case KGATE_ID(cuStreamDestroy_v2):
-    case KGATE_ID(cuEventDestroy_v2): {
-      HandleRecord record{};
-      const bool stream = cbid == KGATE_ID(cuStreamDestroy_v2);
-      record.head = head(thread, stream ? Kind::stream_destroyed : Kind::event_destroyed, result);
-      record.handle = stream ? number(params_of<KGATE_ID(cuStreamDestroy_v2)>(data).hStream)
-                             : number(params_of<KGATE_ID(cuEventDestroy_v2)>(data).hEvent);
-      if (stream) {
-        std::lock_guard lock(mutex_);
-        if (capturing_.erase(record.handle) != 0) --captures_;
-      }
-      if (stream || in_slice) thread.add(record);
-      return;
-    }
-    case KGATE_ID(cuStreamBeginCapture_v2):
-    case KGATE_ID(cuStreamBeginCapture_v2_ptsz):
-    case KGATE_ID(cuStreamBeginCaptureToGraph):
-    case KGATE_ID(cuStreamBeginCaptureToGraph_ptsz): {
-      // The stream is the first parameter of both.
-      const uint64_t stream = stream_of(cbid, params_of<KGATE_ID(cuStreamBeginCapture_v2)>(data).hStream);
-      std::lock_guard lock(mutex_);
-      if (result == CUDA_SUCCESS && capturing_.insert(stream).second) ++captures_;
-      return;
-    }
-    case KGATE_ID(cuStreamEndCapture):
-    case KGATE_ID(cuStreamEndCapture_ptsz): {
-      const uint64_t stream = stream_of(cbid, params_of<KGATE_ID(cuStreamEndCapture)>(data).hStream);
-      std::lock_guard lock(mutex_);
-      if (capturing_.erase(stream) != 0) --captures_;
-      return;
-    }
-    default:
-      break;
-  }
-  if (!in_slice && !thread.call.first) return;
-  switch (cbid) {
-    case KGATE_ID(cuStreamSynchronize):
-    case KGATE_ID(cuStreamSynchronize_ptsz):
-      put_on_stream<StreamCallRecord>(thread, Kind::stream_sync, result,
-                                      stream_of(cbid, params_of<KGATE_ID(cuStreamSynchronize)>(data).hStream));
-      return host_sync(thread);
-    case KGATE_ID(cuEventSynchronize):
-      event(Kind::event_sync, params_of<KGATE_ID(cuEventSynchronize)>(data).hEvent, 0);
-      return host_sync(thread);
-    case KGATE_ID(cuCtxSynchronize):
-    case KGATE_ID(cuCtxSynchronize_v2): {
-      Head record = head(thread, Kind::context_sync, result);
-      thread.add(record);
-      return host_sync(thread);
-    }
-    case KGATE_ID(cuStreamQuery):
-    case KGATE_ID(cuStreamQuery_ptsz): {
-      const uint64_t stream = stream_of(cbid, params_of<KGATE_ID(cuStreamQuery)>(data).hStream);
-      const bool waited = thread.polled == stream;
-      if (!poll(stream)) return;
-      put_on_stream<StreamCallRecord>(thread, Kind::stream_query, result, stream);
-      if (waited && result == CUDA_SUCCESS) host_sync(thread);
-      return;
-    }
-    case KGATE_ID(cuEventQuery): {
-      const CUevent handle = params_of<KGATE_ID(cuEventQuery)>(data).hEvent;
-      const bool waited = thread.polled == number(handle);
-      if (!poll(number(handle))) return;
-      event(Kind::event_query, handle, 0);
-      if (waited && result == CUDA_SUCCESS) host_sync(thread);
-      return;
-    }
-    case KGATE_ID(cuStreamWaitEvent):
-    case KGATE_ID(cuStreamWaitEvent_ptsz): {
-      const auto& params = params_of<KGATE_ID(cuStreamWaitEvent)>(data);
-      const uint64_t stream = stream_of(cbid, params.hStream);
-      thread.call.captured = is_capturing(thread, stream);  // only now: this may be what brings it into a capture
-      return event(Kind::event_wait, params.hEvent, stream);
-    }
-    case KGATE_ID(cuEventRecord):
-    case KGATE_ID(cuEventRecord_ptsz):
-    case KGATE_ID(cuEventRecordWithFlags):
-    case KGATE_ID(cuEventRecordWithFlags_ptsz): {
-      // Both begin with event and stream.
-      const auto& params = params_of<KGATE_ID(cuEventRecord)>(data);
-      const uint64_t stream = stream_of(cbid, params.hStream);
-      thread.call.captured = is_capturing(thread, stream);
-      return event(Kind::event_record, params.hEvent, stream);
-    }
-    case KGATE_ID(cuLaunchHostFunc):
-    case KGATE_ID(cuLaunchHostFunc_ptsz):
-    case KGATE_ID(cuStreamAddCallback):
-    case KGATE_ID(cuStreamAddCallback_ptsz):
-      // The stream is the first parameter of both.
-      return put_on_stream<StreamCallRecord>(thread, Kind::host_function, result,
-                                             stream_of(cbid, params_of<KGATE_ID(cuLaunchHostFunc)>(data).hStream));
-    case KGATE_ID(cuGraphLaunch):
-    case KGATE_ID(cuGraphLaunch_ptsz): {
-      const auto& params = params_of<KGATE_ID(cuGraphLaunch)>(data);
-      GraphLaunchRecord record{};
-      record.head = head(thread, Kind::graph_launch, result);
-      record.graph = number(params.hGraph), record.stream = stream_of(cbid, params.hStream);
-      if (in_slice && !thread.call.captured) ++thread.launches;
-      return thread.add(record);
-    }
-    default:
-      return;
   }
 }
 

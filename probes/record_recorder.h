@@ -78,15 +78,20 @@ class Recorder {
   void enter(Thread& thread, uint32_t cbid, const gpu::CUpti_CallbackData& data);
   void exit(Thread& thread, uint32_t cbid, const gpu::CUpti_CallbackData& data);
   void enter_work(Thread& thread, uint32_t cbid, const gpu::CUpti_CallbackData& data);
-  void exit_event_or_stream(Thread& thread, uint32_t cbid, const gpu::CUpti_CallbackData& data, int result);
   void exit_context(Thread& thread, uint32_t cbid, const gpu::CUpti_CallbackData& data, int result);
   recording::Head head(const Thread& thread, recording::Kind kind, int result) const;
-  void host_sync(Thread& thread);  // one has returned
   void note_device(Thread& thread, gpu::CUcontext context);
   void check_context(Thread& thread, gpu::CUcontext context);
+
+  // ---- streams and events: record_streams.cpp
+  void exit_event_or_stream(Thread& thread, uint32_t cbid, const gpu::CUpti_CallbackData& data, int result);
+  bool exit_stream_life(Thread& thread, uint32_t cbid, const gpu::CUpti_CallbackData& data, int result);
+  bool exit_wait(Thread& thread, uint32_t cbid, const gpu::CUpti_CallbackData& data, int result);
+  void host_sync(Thread& thread);  // one has returned
   bool is_capturing(Thread& thread, uint64_t stream);
   template <typename Record>
   void put_on_stream(Thread& thread, recording::Kind kind, int result, uint64_t stream);
+  void put_event(Thread& thread, recording::Kind kind, int result, gpu::CUevent event, uint64_t stream);
 
   // ---- launches and graphs: record_launches.cpp, record_graph.cpp
   void enter_launch(Thread& thread, uint32_t cbid, const gpu::CUpti_CallbackData& data);
@@ -123,7 +128,8 @@ class Recorder {
   bool end_is_due() const;
   void begin_slice(Thread& thread);
   void end_slice(Thread& thread);
-  void end_slice_now(Thread& thread);  // if it lasts and nobody else does
+  // If it lasts and nobody else does. `whole`: not while a capture lets no memory be read.
+  void end_slice_now(Thread& thread, bool whole = false);
   void synchronise();
   void snapshot(const Allocation& allocation, bool at_end, std::vector<std::byte>& piece, uint64_t& lost);
   void request_ended(Thread& thread);

@@ -114,7 +114,7 @@ bool Recorder::end_is_due() const {
 }
 
 void Recorder::begin_slice(Thread& thread) {
-  if (slice_ != Slice::before) return;
+  if (slice_ != Slice::before || captures_ != 0) return;  // both may have changed before all were held
   Inside inside(thread);
   synchronise();
   threads_.flush_all();
@@ -175,16 +175,16 @@ void Recorder::end_slice(Thread& thread) {
   output_->complete();
 }
 
-void Recorder::end_slice_now(Thread& thread) {
+void Recorder::end_slice_now(Thread& thread, bool whole) {
   if (slice_ != Slice::inside || !claim(thread)) return;
-  end_slice(thread);
+  if (!whole || captures_ == 0) end_slice(thread);
   release();
 }
 
 void Recorder::request_ended(Thread& thread) {
   if (slice_ != Slice::inside) return;
   const uint64_t ended = ++requests_;
-  if (options_.requests != 0 && ended >= options_.requests && captures_ == 0) end_slice_now(thread);
+  if (options_.requests != 0 && ended >= options_.requests) end_slice_now(thread, true);
 }
 
 void Recorder::finish() {
