@@ -1,6 +1,8 @@
 // kgate inspect: what is in a candidate, a workload or a trace. Decides by content.
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
@@ -27,9 +29,17 @@ void print_trace(const TraceStore& store) {
                row.note.empty() ? "" : "  " + row.note);
 }
 
+// Recordings are many gigabytes: only the first bytes are looked at.
+std::string head_of(const std::string& path) {
+  std::string head(16, '\0');
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const ssize_t bytes = fd ? ::read(fd.get(), head.data(), head.size()) : 0;
+  head.resize(bytes < 0 ? 0 : static_cast<size_t>(bytes));
+  return head;
+}
+
 Exit inspect(const std::string& path, bool json) {
-  std::string head = read_file(path, size_t{4} << 30).value_or_throw(Exit::bad_input).substr(0, 16);
-  bool sqlite = head.starts_with("SQLite format 3");
+  bool sqlite = head_of(path).starts_with("SQLite format 3");
   bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
   if (sqlite && !path.ends_with(".kgw")) {
     if (auto trace = TraceStore::open(path)) {

@@ -1,212 +1,251 @@
-// What `kgate inspect` says of a workload: one summary, shown as text or as JSON.
+// What `kgate inspect` says of a workload to people: one screen, however large the recording is. Lists are cut and say
+// by how much; the JSON (describe_json.cpp) has everything.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <array>
 
 #include "support/text.h"
 #include "workload/build.h"
+#include "workload/describe_summary.h"
+#include "workload/kgw_names.h"
 
 namespace kgate {
 
 namespace {
 
-// Launches that agree in kernel, extents and shared memory.
-struct LaunchClass {
-  uint32_t kernel = 0;
-  Dim3 grid, block, cluster;
-  uint32_t shared = 0;
-  uint64_t calls = 0;
-  uint32_t distinct = 0;  // parameter blocks
-};
+constexpr size_t kShownModules = 3, kShownGraphs = 3, kShownKernels = 10, kShownClasses = 10, kShownNotes = 5;
 
-struct Summary {
-  std::vector<LaunchClass> classes;       // most calls first
-  std::map<std::string, uint64_t> calls;  // by kind
-  std::vector<uint64_t> kernel_calls;
-  uint64_t written_bytes = 0;
-  size_t min_calls = 0, max_calls = 0;  // of a request
-  std::vector<uint64_t> gaps;           // between arrivals, sorted
-  uint64_t last_arrival = 0;
-};
-
-Summary summarise(const Workload& w) {
-  Summary s;
-  std::vector<uint64_t> uses(w.launches.size());
-  for (const Call& call : w.calls) {
-    ++s.calls[call_kind_name(call.kind)];
-    if (call.kind == CallKind::launch) ++uses[call.launch];
-    if (call.kind == CallKind::graph_launch)
-      for (const GraphNode& node : w.graphs[call.graph].nodes)
-        if (node.kind == GraphNode::Kind::kernel) ++uses[node.launch];
-  }
-  s.kernel_calls.resize(w.kernels.size());
-  for (size_t i = 0; i < w.launches.size(); ++i) {
-    const LaunchSpec& launch = w.launches[i];
-    s.kernel_calls[launch.kernel] += uses[i];
-    const auto same = std::find_if(s.classes.begin(), s.classes.end(), [&](const LaunchClass& c) {
-      return c.kernel == launch.kernel && c.grid == launch.grid && c.block == launch.block &&
-             c.cluster == launch.cluster && c.shared == launch.shared;
-    });
-    LaunchClass& c = same != s.classes.end()
-                         ? *same
-                         : s.classes.emplace_back(
-                               LaunchClass{launch.kernel, launch.grid, launch.block, launch.cluster, launch.shared});
-    c.calls += uses[i];
-    ++c.distinct;
-  }
-  std::stable_sort(s.classes.begin(), s.classes.end(),
-                   [](const LaunchClass& a, const LaunchClass& b) { return a.calls > b.calls; });
-  for (const Buffer& buffer : w.buffers) s.written_bytes += buffer.written ? buffer.bytes : 0;
-  for (size_t i = 0; i < w.requests.size(); ++i) {
-    const size_t count = w.requests[i].calls.size();
-    s.min_calls = i == 0 ? count : std::min(s.min_calls, count);
-    s.max_calls = std::max(s.max_calls, count);
-    if (i > 0) s.gaps.push_back(w.requests[i].arrival_ns - w.requests[i - 1].arrival_ns);
-    s.last_arrival = w.requests[i].arrival_ns;
-  }
-  std::sort(s.gaps.begin(), s.gaps.end());
-  return s;
+std::string bytes(uint64_t count) { return format_bytes(static_cast<double>(count)); }
+std::string ns(uint64_t count) { return format_ns(static_cast<double>(count)); }
+std::string show(const Dim3& dim) { return fmt::format("{}x{}x{}", dim.x, dim.y, dim.z); }
+std::string many(uint64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-double mean_rate(const Workload& w) {
-  return w.period_ns == 0 ? 0 : static_cast<double>(w.requests.size()) * 1e9 / static_cast<double>(w.period_ns);
+// Never 0 for a part that is there, never all while something is missing.
+std::string share(uint64_t part, uint64_t whole) {
+  if (whole == 0 || part == whole) return whole == 0 ? "0 %" : "100 %";
+  const double percent = 100 * static_cast<double>(part) / static_cast<double>(whole);
+  if (part == 0) return "0 %";
+  if (percent < 0.05) return "<0.1 %";
+  return percent > 99.95 ? ">99.9 %" : fmt::format("{:.1f} %", percent);
 }
 
-uint64_t gap_at(const Summary& s, double q) {
+// Templates differ in their last arguments as often as in their first.
+std::string shorten(const std::string& name, size_t width) {
+  const std::string clean = sanitize(name, 4096);
+  if (clean.size() <= width) return clean;
+  const size_t tail = width / 3;
+  return clean.substr(0, width - tail - 3) + "..." + clean.substr(clean.size() - tail);
+}
+
+std::string line(const char* label, const std::string& text) { return fmt::format("{:<10}{}\n", label, text); }
+
+std::string cut(size_t shown, size_t all) {
+  return all > shown ? fmt::format("  ... and {} more\n", all - shown) : std::string();
+}
+
+// ---- lines of the head ---------------------------------------------------------------------------------------------
+
+std::string describe_origin(const Workload& w) {
+  const Origin& o = w.origin;
+  if (!o.recorded()) return "";
+  std::string where = sanitize(o.device, 100);
+  std::string details;
+  const auto detail = [&](const std::string& text) { details += (details.empty() ? "" : ", ") + text; };
+  if (o.arch != 0) detail(fmt::format("sm_{}", o.arch));
+  if (o.sm_count != 0) detail(many(static_cast<uint64_t>(o.sm_count), "multiprocessor"));
+  if (o.driver_version != 0) detail(fmt::format("driver {}.{}", o.driver_version / 1000, o.driver_version % 1000 / 10));
+  if (!details.empty()) where += " (" + details + ")";
+  if (!o.begun.empty()) where += ", " + sanitize(o.begun, 40);
+  std::string out = line("recorded", "on " + where);
+  if (!o.command.empty()) out += line("command", sanitize(o.command, 160));
+  return out;
+}
+
+uint64_t gap_at(const WorkloadSummary& s, double q) {
   return s.gaps.empty() ? 0 : s.gaps[static_cast<size_t>(q * static_cast<double>(s.gaps.size() - 1))];
 }
 
-std::string show(const Dim3& dim) { return fmt::format("{}x{}x{}", dim.x, dim.y, dim.z); }
-nlohmann::json list(const Dim3& dim) { return {dim.x, dim.y, dim.z}; }
-
-std::string describe_arrivals(const Workload& w, const Summary& s) {
-  if (w.arrivals == Arrivals::closed) return "closed: each thread's next request follows the last one";
-  return fmt::format("external: {:.6g} requests/s on average over {}; gap p50 {}, p90 {}, p99 {}", mean_rate(w),
-                     format_ns(static_cast<double>(w.period_ns)), format_ns(static_cast<double>(gap_at(s, 0.5))),
-                     format_ns(static_cast<double>(gap_at(s, 0.9))), format_ns(static_cast<double>(gap_at(s, 0.99))));
+std::string describe_arrivals(const Workload& w, const WorkloadSummary& s) {
+  if (w.arrivals == Arrivals::closed)
+    return w.origin.recorded() ? "closed: requests as recorded, each thread's next one follows the last one"
+                               : "closed: each thread's next request follows the last one";
+  const double rate =
+      w.period_ns == 0 ? 0 : static_cast<double>(w.requests.size()) * 1e9 / static_cast<double>(w.period_ns);
+  return fmt::format("external: {:.6g} requests/s on average over {}; gap p50 {}, p90 {}, p99 {}", rate,
+                     ns(w.period_ns), ns(gap_at(s, 0.5)), ns(gap_at(s, 0.9)), ns(gap_at(s, 0.99)));
 }
 
-constexpr size_t kShownClasses = 32;
+std::string describe_calls(const Workload& w, const WorkloadSummary& s) {
+  std::vector<size_t> kinds;
+  for (size_t k = 0; k < s.calls.size(); ++k)
+    if (s.calls[k] != 0) kinds.push_back(k);
+  std::stable_sort(kinds.begin(), kinds.end(), [&](size_t a, size_t b) { return s.calls[a] > s.calls[b]; });
+  std::string list;
+  for (size_t k : kinds)
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", s.calls[k], call_kind_name(static_cast<CallKind>(k)));
+  return fmt::format("{} ({})", w.calls.size(), list);
+}
 
-const char* address_words(Addresses addresses) {
-  switch (addresses) {
+std::string describe_streams(const Workload& w) {
+  std::array<uint64_t, 4> kinds{};
+  uint64_t with_priority = 0;
+  for (const WorkloadStream& stream : w.streams) {
+    ++kinds[static_cast<size_t>(stream.kind)];
+    with_priority += stream.priority != 0;
+  }
+  std::string list;
+  for (size_t k = 0; k < kinds.size(); ++k)
+    if (kinds[k] != 0)
+      list +=
+          fmt::format("{}{} {}", list.empty() ? "" : ", ", kinds[k], kgw::stream_kind_name(static_cast<StreamKind>(k)));
+  if (with_priority != 0) list += fmt::format("; {} with a priority", with_priority);
+  return fmt::format("{} ({})", w.streams.size(), list);
+}
+
+std::string describe_memory(const Workload& w, const WorkloadSummary& s) {
+  std::string out = fmt::format("{}, {} ({} restored before each round)", w.buffers.size(),
+                                bytes(total_buffer_bytes(w)), bytes(s.written_bytes));
+  if (s.recorded_bytes != 0) {
+    out += fmt::format("; {} of stored content", bytes(s.recorded_bytes));
+    if (s.stored_bytes < s.recorded_bytes) out += fmt::format(", {} of it distinct", bytes(s.stored_bytes));
+  }
+  return out;
+}
+
+std::string describe_traffic(const WorkloadSummary& s) {
+  std::string list;
+  for (CallKind kind : {CallKind::upload, CallKind::download, CallKind::copy, CallKind::memset, CallKind::alloc}) {
+    const Traffic& traffic = s.traffic[static_cast<size_t>(kind)];
+    if (traffic.calls != 0)
+      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", call_kind_name(kind), bytes(traffic.bytes));
+  }
+  return list;
+}
+
+std::string describe_addresses(const Workload& w, const WorkloadSummary& s) {
+  switch (w.addresses) {
     case Addresses::free:
-      return "made for any";
+      return "free: made to lie anywhere";
     case Addresses::unknown:
-      return "kept as recorded: nobody knows yet whether it runs at others";
+      return w.fidelity.empty() ? "unknown: kept as recorded until a replay with all of them shifted tells"
+                                : "unknown: kept as recorded, since no replay left memory that could tell";
     case Addresses::relocatable:
-      return "any: it gives the same with all of them shifted";
+      return "relocatable: the same with all addresses shifted, so the buffers may lie anywhere";
     case Addresses::pinned:
-      return "only the recorded ones: it holds addresses that cannot be moved";
+      return fmt::format("pinned: needs the recorded addresses of {}", many(s.placed_buffers, "buffer"));
   }
   return "";
 }
 
-std::string describe_origin(const Workload& w) {
-  if (!w.origin.recorded()) return {};
-  std::string out =
-      fmt::format("recorded  on {}, driver {}.{}, {}\n", sanitize(w.origin.device, 80), w.origin.driver_version / 1000,
-                  w.origin.driver_version % 1000 / 10, sanitize(w.origin.begun, 40));
-  out += fmt::format("command   {}\naddresses {}\n", sanitize(w.origin.command, 200), address_words(w.addresses));
-  for (const Fidelity& f : w.fidelity)
-    out += fmt::format("replayed  on {}: {} of {} blocks of memory as recorded, {} of {} buffers at their address\n",
-                       sanitize(f.device, 80), f.equal, f.blocks, f.exact, f.buffers);
-  for (const std::string& note : w.origin.notes) out += fmt::format("note      {}\n", sanitize(note, 300));
+std::string describe_fidelity(const Workload& w) {
+  std::string out;
+  for (const Fidelity& f : w.fidelity) {
+    std::string text = "on " + sanitize(f.device, 100) + ": ";
+    text += f.blocks == 0 ? "no memory to compare"
+                          : fmt::format("{} of {} blocks of memory equal", share(f.equal, f.blocks), f.blocks);
+    text += fmt::format(", {} of {} at their recorded address", f.exact, many(f.buffers, "buffer"));
+    if (f.blocks != 0) text += fmt::format("; {} equal with all addresses shifted", share(f.shifted_equal, f.blocks));
+    out += line("replayed", text);
+  }
+  if (w.fidelity.empty() && w.origin.recorded())
+    out += line("replayed", "not yet: the first check does, and keeps the answer in this file");
   return out;
+}
+
+// ---- tables --------------------------------------------------------------------------------------------------------
+
+std::string describe_graphs(const Workload& w, const WorkloadSummary& s) {
+  if (w.graphs.empty()) return "";
+  std::vector<size_t> order(w.graphs.size());
+  for (size_t g = 0; g < order.size(); ++g) order[g] = g;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return s.graph_launches[a] > s.graph_launches[b]; });
+  std::string out = fmt::format("\ngraphs ({})\n", w.graphs.size());
+  for (size_t i = 0; i < std::min(order.size(), kShownGraphs); ++i) {
+    const WorkloadGraph& graph = w.graphs[order[i]];
+    std::array<uint64_t, 7> kinds{};
+    for (const GraphNode& node : graph.nodes) ++kinds[static_cast<size_t>(node.kind)];
+    std::string list;
+    for (size_t k = 0; k < kinds.size(); ++k)
+      if (kinds[k] != 0)
+        list += fmt::format("{}{} {}", list.empty() ? "" : ", ", kinds[k],
+                            graph_node_kind_name(static_cast<GraphNode::Kind>(k)));
+    out += fmt::format("  graph {:<4} {:>8} launches of {} ({})\n", order[i], s.graph_launches[order[i]],
+                       many(graph.nodes.size(), "node"), list);
+  }
+  return out + cut(kShownGraphs, order.size());
+}
+
+std::string describe_modules(const Workload& w) {
+  std::vector<const WorkloadModule*> modules;
+  for (const WorkloadModule& module : w.modules) modules.push_back(&module);
+  std::stable_sort(modules.begin(), modules.end(),
+                   [](const WorkloadModule* a, const WorkloadModule* b) { return a->image.size() > b->image.size(); });
+  std::string out = fmt::format("\nmodules ({})\n", w.modules.size());
+  for (size_t i = 0; i < std::min(modules.size(), kShownModules); ++i)
+    out += fmt::format("  {:<32} {:>12}  {}{}\n", shorten(modules[i]->name, 32), bytes(modules[i]->image.size()),
+                       modules[i]->sha256.substr(0, 16), modules[i]->portable.empty() ? "" : "  with PTX");
+  return out + cut(kShownModules, modules.size());
+}
+
+std::string describe_kernels(const Workload& w, const WorkloadSummary& s) {
+  const std::vector<uint32_t> order = kernels_by_launches(s);
+  std::string out = fmt::format("\n{:<52} {:>9} {:>8} {:>10}\n", fmt::format("kernels ({} launched)", order.size()),
+                                "launches", "share", "a request");
+  for (size_t i = 0; i < std::min(order.size(), kShownKernels); ++i) {
+    const uint64_t launches = s.kernel_launches[order[i]];
+    out += fmt::format("  {:<50} {:>9} {:>8} {:>10.4g}\n", shorten(w.kernels[order[i]].entry, 50), launches,
+                       share(launches, s.launches),
+                       static_cast<double>(launches) / static_cast<double>(w.requests.size()));
+  }
+  return out + cut(kShownKernels, order.size());
+}
+
+std::string describe_classes(const Workload& w, const WorkloadSummary& s) {
+  std::string out = fmt::format("\nlaunch classes ({}; {} distinct launches)\n", s.classes.size(), w.launches.size());
+  for (size_t i = 0; i < std::min(s.classes.size(), kShownClasses); ++i) {
+    const LaunchClass& c = s.classes[i];
+    const std::string cluster = c.cluster.x == 0 ? "" : ", cluster " + show(c.cluster);
+    out += fmt::format("  {:<32} grid {:<12} block {:<10} shared {:<7} {:>8} launches, {} distinct{}\n",
+                       shorten(w.kernels[c.kernel].entry, 32), show(c.grid), show(c.block), c.shared, c.launches,
+                       c.distinct, cluster);
+  }
+  return out + cut(kShownClasses, s.classes.size());
+}
+
+std::string describe_notes(const Workload& w) {
+  const std::vector<std::string>& notes = w.origin.notes;
+  if (notes.empty()) return "";
+  std::string out = "\nnot as the application had it\n";
+  for (size_t i = 0; i < std::min(notes.size(), kShownNotes); ++i) out += "  " + sanitize(notes[i], 200) + "\n";
+  return out + cut(kShownNotes, notes.size());
 }
 
 }  // namespace
 
 std::string describe_workload(const Workload& w) {
-  const Summary s = summarise(w);
-  std::string out = fmt::format("workload  {}\nsha256    {}\narrivals  {}\n", sanitize(w.name, 120), w.sha256,
-                                describe_arrivals(w, s));
-  out += fmt::format(
-      "requests  {} of {} calls, {} thread{}, {} stream{}, {} event{}{}\n", w.requests.size(),
-      s.min_calls == s.max_calls ? std::to_string(s.min_calls) : fmt::format("{} to {}", s.min_calls, s.max_calls),
-      w.threads, w.threads == 1 ? "" : "s", w.streams.size(), w.streams.size() == 1 ? "" : "s", w.events,
-      w.events == 1 ? "" : "s", w.blocking_sync ? ", blocking waits" : "");
-  std::string kinds;
-  for (const auto& [kind, count] : s.calls) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
-  out += fmt::format("calls     {} ({})\n", w.calls.size(), kinds);
-  out += fmt::format("buffers   {}, {} ({} restored before each round)\n", w.buffers.size(),
-                     format_bytes(static_cast<double>(total_buffer_bytes(w))),
-                     format_bytes(static_cast<double>(s.written_bytes)));
-  if (!w.graphs.empty()) {
-    size_t nodes = 0;
-    for (const WorkloadGraph& graph : w.graphs) nodes += graph.nodes.size();
-    out += fmt::format("graphs    {} of {} nodes together\n", w.graphs.size(), nodes);
-  }
-  out += describe_origin(w);
-  out += "\nmodules\n";
-  for (const WorkloadModule& module : w.modules)
-    out += fmt::format("  {:<32} {:>12}  {}\n", sanitize(module.name, 60),
-                       format_bytes(static_cast<double>(module.image.size())), module.sha256.substr(0, 16));
-  out += fmt::format("\nkernels {:>50} {:>12}\n", "launches", "a request");
-  for (size_t i = 0; i < w.kernels.size(); ++i)
-    out += fmt::format("  {:<48} {:>8} {:>12.4g}\n", sanitize(w.kernels[i].entry, 120), s.kernel_calls[i],
-                       static_cast<double>(s.kernel_calls[i]) / static_cast<double>(w.requests.size()));
-  out += fmt::format("\nlaunch classes ({}; {} distinct launches)\n", s.classes.size(), w.launches.size());
-  for (size_t i = 0; i < std::min(s.classes.size(), kShownClasses); ++i) {
-    const LaunchClass& c = s.classes[i];
-    out += fmt::format("  {:<32} grid {:<12} block {:<12} shared {:<7} {:>8} launches, {} distinct\n",
-                       sanitize(w.kernels[c.kernel].entry, 60), show(c.grid), show(c.block), c.shared, c.calls,
-                       c.distinct);
-  }
-  if (s.classes.size() > kShownClasses) out += fmt::format("  ... and {} more\n", s.classes.size() - kShownClasses);
-  return out;
-}
-
-std::string workload_json(const Workload& w) {
-  const Summary s = summarise(w);
-  nlohmann::json j = {{"name", w.name},
-                      {"sha256", w.sha256},
-                      {"arrivals", w.arrivals == Arrivals::external ? "external" : "closed"},
-                      {"period_ns", w.period_ns},
-                      {"last_arrival_ns", s.last_arrival},
-                      {"requests", w.requests.size()},
-                      {"threads", w.threads},
-                      {"streams", w.streams.size()},
-                      {"events", w.events},
-                      {"blocking_sync", w.blocking_sync},
-                      {"calls", s.calls},
-                      {"buffers", w.buffers.size()},
-                      {"buffer_bytes", total_buffer_bytes(w)},
-                      {"written_bytes", s.written_bytes},
-                      {"distinct_launches", w.launches.size()}};
-  j["graphs"] = w.graphs.size();
-  j["addresses"] = addresses_name(w.addresses);
-  if (w.origin.recorded())
-    j["recorded"] = {
-        {"device", w.origin.device},   {"arch", w.origin.arch},   {"driver_version", w.origin.driver_version},
-        {"command", w.origin.command}, {"begun", w.origin.begun}, {"notes", w.origin.notes}};
-  for (const Fidelity& f : w.fidelity)
-    j["fidelity"].push_back({{"device", f.device},
-                             {"blocks", f.blocks},
-                             {"equal", f.equal},
-                             {"buffers", f.buffers},
-                             {"exact", f.exact},
-                             {"shifted_equal", f.shifted_equal}});
-  j["requests_per_second"] = w.arrivals == Arrivals::external ? nlohmann::json(mean_rate(w)) : nlohmann::json();
-  for (const WorkloadModule& module : w.modules)
-    j["modules"].push_back({{"name", module.name}, {"bytes", module.image.size()}, {"sha256", module.sha256}});
-  for (size_t i = 0; i < w.kernels.size(); ++i)
-    j["kernels"].push_back({{"entry", w.kernels[i].entry},
-                            {"module", w.kernels[i].module},
-                            {"param_bytes", w.kernels[i].param_bytes},
-                            {"launches", s.kernel_calls[i]}});
-  for (const LaunchClass& c : s.classes)
-    j["launch_classes"].push_back({{"kernel", w.kernels[c.kernel].entry},
-                                   {"grid", list(c.grid)},
-                                   {"block", list(c.block)},
-                                   {"cluster", c.cluster.x == 0 ? nlohmann::json() : list(c.cluster)},
-                                   {"shared", c.shared},
-                                   {"launches", c.calls},
-                                   {"distinct", c.distinct}});
-  return j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const WorkloadSummary s = summarise(w);
+  std::string out = line("workload", sanitize(w.name, 120)) + describe_origin(w) + line("sha256", w.sha256);
+  out += line("arrivals", describe_arrivals(w, s));
+  out += line("requests", fmt::format("{} of {} calls, {}, {}{}", w.requests.size(),
+                                      s.min_calls == s.max_calls ? std::to_string(s.min_calls)
+                                                                 : fmt::format("{} to {}", s.min_calls, s.max_calls),
+                                      many(w.threads, "thread"), many(w.events, "event"),
+                                      w.blocking_sync ? ", blocking waits" : ""));
+  out += line("calls", describe_calls(w, s));
+  if (s.edges != 0) out += line("", many(s.edges, "wait") + " of a thread for another thread's call");
+  out +=
+      line("launches",
+           fmt::format("{} of {}{}", s.launches, many(kernels_by_launches(s).size(), "kernel"),
+                       s.launches_in_graphs == 0 ? "" : fmt::format(", {} of them by graphs", s.launches_in_graphs)));
+  out += line("streams", describe_streams(w));
+  out += line("buffers", describe_memory(w, s));
+  if (const std::string traffic = describe_traffic(s); !traffic.empty()) out += line("traffic", traffic);
+  out += line("addresses", describe_addresses(w, s)) + describe_fidelity(w) + describe_notes(w);
+  return out + describe_graphs(w, s) + describe_modules(w) + describe_kernels(w, s) + describe_classes(w, s);
 }
 
 }  // namespace kgate

@@ -322,7 +322,7 @@ TEST_F(Build, a_workload_is_loaded_by_its_content) {
 TEST_F(Build, the_description_says_what_is_in_it) {
   const Workload w = build(kGood);
   const std::string text = describe_workload(w), json = workload_json(w);
-  for (const char* part : {"good", "10 of 9 calls", "2 threads", "4 streams", "scale", "grid 2x1x1", "m.ptx"})
+  for (const char* part : {"good", "10 of 9 calls", "2 threads", "4 non_blocking", "scale", "grid 2x1x1", "m.ptx"})
     EXPECT_HAS(text, part);
   for (const char* part : {"\"requests\": 10", "\"launch_classes\"", "\"entry\": \"scale\"", "\"external\""})
     EXPECT_HAS(json, part);
