@@ -88,8 +88,11 @@ thread_local Thread* current = nullptr;
 // and take a place that stays theirs.
 struct Leaver {
   Threads* threads = nullptr;
+  pid_t process = 0;
+  // A forked child has a copy of the lock, as it was held by whoever held it.
   ~Leaver() {
-    if (threads != nullptr && current != nullptr) threads->leave(std::exchange(current, nullptr));
+    if (threads != nullptr && current != nullptr && process == getpid())
+      threads->leave(std::exchange(current, nullptr));
   }
 };
 thread_local Leaver leaver;
@@ -108,6 +111,7 @@ Thread& Threads::mine() {
   }
   current->id = static_cast<uint32_t>(gettid());
   leaver.threads = this;
+  leaver.process = getpid();
   return *current;
 }
 

@@ -222,13 +222,13 @@ void compare_live(Gate& gate, PrecheckResult& result) {
   check_live(gate.contract, *gate.workload, comparison, options, result);
 }
 
-// Machine code does not say what it spills. Nobody asked for the default limit, so it gives way; one of the contract
-// stays, and is then undecided.
+// Machine code, which is all that some recordings have, does not say what it spills. Nobody asked for the default
+// limit, so it gives way; one of the contract stays, and is then undecided.
 void forgo_unknown_spills(Gate& gate, PrecheckResult& result) {
   auto& statics = result.statics;
   if (result.identical_code && statics.candidate.contains("spill_bytes"))
     statics.baseline["spill_bytes"] = statics.candidate["spill_bytes"];
-  if (!gate.baseline && !gate.several) return;
+  if (!gate.workload || !gate.workload->origin.recorded()) return;
   if (statics.baseline.contains("spill_bytes") && statics.candidate.contains("spill_bytes")) return;
   size_t dropped = std::erase_if(
       gate.limits, [](const EffectiveLimit& limit) { return limit.by_default && limit.limit.metric == "spill_bytes"; });
