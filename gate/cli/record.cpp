@@ -203,6 +203,10 @@ std::string shell_word(const std::string& text) {
   return text.find_first_of(" '\"\\$`*?[]&|;<>()") == text.npos ? text : "'" + text + "'";
 }
 
+std::string counted(size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 void print_summary(const Assembled& out, const Options& options) {
   constexpr size_t kShown = 20;
   const Workload& w = out.workload;
@@ -218,10 +222,10 @@ void print_summary(const Assembled& out, const Options& options) {
                uses[i].classes);
   }
   if (uses.size() > kShown) fmt::print("  and {} more\n", uses.size() - kShown);
-  fmt::print("calls    {} in {} requests on {} {} and {} {}\n", w.calls.size(), w.requests.size(), w.threads,
-             w.threads == 1 ? "thread" : "threads", w.streams.size(), w.streams.size() == 1 ? "stream" : "streams");
-  fmt::print("memory   {} in {} buffers, {} of it with recorded content\n",
-             format_bytes(static_cast<double>(total_buffer_bytes(w))), w.buffers.size(),
+  fmt::print("calls    {} in {} on {} and {}\n", w.calls.size(), counted(w.requests.size(), "request"),
+             counted(w.threads, "thread"), counted(w.streams.size(), "stream"));
+  fmt::print("memory   {} in {}, {} of it with recorded content\n",
+             format_bytes(static_cast<double>(total_buffer_bytes(w))), counted(w.buffers.size(), "buffer"),
              format_bytes(static_cast<double>(out.content_bytes)));
   for (const std::string& note : w.origin.notes) fmt::print("note     {}\n", note);
   std::string kernel = uses.front().entry;
@@ -270,6 +274,8 @@ Exit record(Options options, const std::string& command) {
   bool used_cuda = false;
   const auto recordings = find_recordings(folder.path(), used_cuda);
   if (recordings.empty()) nothing_recorded(run, folder.path(), used_cuda);
+  for (const auto& [stem, process] : find_process_files(folder.path()))
+    if (process.why) log::warning("process " + stem + ": " + process.why->what);
 
   const Recording& chosen = choose(recordings, options);
   AssembleOptions assembling;
@@ -298,8 +304,10 @@ void add_record(CLI::App& app, const Invocation& invocation, Action& action) {
   CLI::App* verb = app.add_subcommand("record", "record an application as a workload: kgate record -- CMD...");
   verb->add_option("-o,--out", options->out, "the workload to write; default: the program's name with .kgw");
   verb->add_option("--kernel", options->kernel,
-                   "the slice begins with the first launch of such a kernel (a name, * and ?)");
-  verb->add_option("--from", options->from, "when the slice begins, after the first CUDA call: 10s");
+                   "a slice without a launch of such a kernel is refused (a name, * and ?)");
+  verb->add_option(
+      "--from", options->from,
+      "when the slice begins, after the first launch: 10s; default: with the first call that touches the device");
   verb->add_option("--for", options->length, "how long the slice is: 500ms; default: to the end");
   verb->add_option("--requests", options->requests, "the slice ends after so many requests");
   verb->add_option("--request-range", options->request_range,
