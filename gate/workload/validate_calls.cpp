@@ -69,7 +69,8 @@ std::string transfer_problem(const Workload& w, const Transfer& t) {
   if (std::string p = range_problem(w, "source", t.from_buffer, t.src, t.src_offset, from); !p.empty()) return p;
   if (t.to_buffer && !w.buffers[t.dst].written)
     return "writes buffer " + str(t.dst) + ", which is marked as never written";
-  if (t.fill && (t.dst_offset % t.unit != 0 || t.pitch.dst % t.unit != 0)) return "its place is not aligned to its unit";
+  if (t.fill && (t.dst_offset % t.unit != 0 || t.pitch.dst % t.unit != 0))
+    return "its place is not aligned to its unit";
   if (t.to_buffer && t.from_buffer && t.dst == t.src && t.pitch.rows == 1 && t.dst_offset < t.src_offset + t.bytes &&
       t.src_offset < t.dst_offset + t.bytes)
     return "copies between overlapping ranges";
@@ -226,7 +227,6 @@ Check check_calls(const Workload& w) {
   }
   return {};
 }
-
 
 Check check_requests(const Workload& w) {
   uint64_t last_arrival = 0;

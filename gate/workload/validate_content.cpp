@@ -59,7 +59,8 @@ Check check_payloads(const Workload& w, ContentBytesUsed& used) {
     const Payload& payload = w.payloads[i];
     if (payload.bytes < 1 || payload.bytes > kMaxBufferBytes)
       return at("payloads", i, "its size of " + str(payload.bytes) + " bytes is out of range");
-    if (std::holds_alternative<ContentRandom>(payload.content) || std::holds_alternative<ContentPoison>(payload.content))
+    if (std::holds_alternative<ContentRandom>(payload.content) ||
+        std::holds_alternative<ContentPoison>(payload.content))
       return at("payloads", i, "is neither bytes, chunks nor zeros");
     if (std::string problem = content_problem(payload.content, payload.bytes, used); !problem.empty())
       return at("payloads", i, problem);
@@ -77,8 +78,8 @@ Check check_origin(const Workload& w) {
   if (!good_text(o.command, true)) return bad("the command holds control characters or is too long");
   if (!good_text(o.begun, true)) return bad("the date holds control characters or is too long");
   if (o.arch < 0 || o.sm_count < 0 || o.driver_version < 0) return bad("a figure of the device is negative");
-  if (!o.recorded() && (o.arch != 0 || o.sm_count != 0 || o.driver_version != 0 || !o.command.empty() ||
-                        !o.begun.empty()))
+  if (!o.recorded() &&
+      (o.arch != 0 || o.sm_count != 0 || o.driver_version != 0 || !o.command.empty() || !o.begun.empty()))
     return bad("says where it was recorded without naming the device");
   if (auto c = check_count("notes", o.notes.size(), kMaxNotes)) return c;
   for (size_t i = 0; i < o.notes.size(); ++i)
@@ -88,7 +89,8 @@ Check check_origin(const Workload& w) {
   for (size_t i = 0; i < w.fidelity.size(); ++i) {
     const Fidelity& f = w.fidelity[i];
     if (!good_text(f.device, false)) return at("fidelity", i, "has no usable device name");
-    if (f.equal > f.blocks || f.shifted_equal > f.blocks) return at("fidelity", i, "more blocks are equal than compared");
+    if (f.equal > f.blocks || f.shifted_equal > f.blocks)
+      return at("fidelity", i, "more blocks are equal than compared");
     if (f.exact > f.buffers) return at("fidelity", i, "more buffers are placed exactly than there are");
     if (f.blocks > INT64_MAX || f.buffers > INT64_MAX) return at("fidelity", i, "a count is out of range");
   }
