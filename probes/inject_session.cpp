@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -28,6 +27,7 @@
 #include <cstring>
 #include <thread>
 
+#include "probes/inject_common.h"
 #include "probes/inject_listener.h"
 #include "trace/inject_wire.h"
 
@@ -72,12 +72,6 @@ struct Session {
 // Never freed: CUPTI's callbacks and the thread may come until the very end.
 Session* session = nullptr;    // of a process that is traced
 Session* unstarted = nullptr;  // what CUPTI may still know of one that could not be
-
-void explain(const std::string& stem, const Failure& failure) {
-  Fd file(::open((stem + ".why").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  std::string text = failure.what + "\n" + failure.where + "\n" + failure.hint + "\n";
-  if (file) (void)!::write(file.get(), text.data(), text.size());
-}
 
 void Session::put_health(const CollectorHealth& h) {
   wire::CollectorRecord record{wire::head<wire::CollectorRecord>(wire::Kind::collector, wire::kNoRound),
@@ -161,20 +155,6 @@ uint64_t record_bytes() {
     bytes = std::min<uint64_t>(bytes, limit.rlim_cur);  // beyond it waits SIGXFSZ
   return bytes;
 }
-
-// Every signal is the application's.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 // A process that has replaced itself by another program finds a file of its own id.
 Result<Fd> create_records(Session& s) {

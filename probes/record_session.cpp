@@ -6,9 +6,7 @@
 // A forked child has the memory but not the thread, and must write nothing.
 #include "probes/record_session.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,6 +16,7 @@
 #include <cstring>
 #include <thread>
 
+#include "probes/inject_common.h"
 #include "probes/inject_driver.h"
 #include "probes/record_call_table.h"
 #include "support/text.h"
@@ -50,17 +49,12 @@ struct Session {
 std::atomic<Session*> session{nullptr};
 std::atomic<bool> forked{false};
 
-void explain(const std::string& stem, const Failure& failure) {
-  Fd file(::open((stem + ".why").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  const std::string text = failure.what + "\n" + failure.where + "\n" + failure.hint + "\n";
-  if (file) (void)!::write(file.get(), text.data(), text.size());
-}
-
 void Session::end() {
   recorder->finish();
   if (int error = recorder->output().error())
-    explain(recorder->output().stem(), {std::string("the recording could not be written: ") + std::strerror(error),
-                                        recorder->output().stem(), "Make room where temporary files go (TMPDIR)."});
+    inject::explain(recorder->output().stem(),
+                    {std::string("the recording could not be written: ") + std::strerror(error),
+                     recorder->output().stem(), "Make room where temporary files go (TMPDIR)."});
 }
 
 void Session::drain() {
@@ -171,20 +165,6 @@ std::optional<Failure> start(Session& s, const std::string& folder, std::string&
   return subscribe(s);
 }
 
-// Every signal is the application's.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
 bool wanted() {
@@ -200,14 +180,14 @@ Recorder* recorder() {
 
 void begin(const void* caller) noexcept try {
   if (session != nullptr) return;
-  SignalsBlocked blocked;
+  inject::SignalsBlocked blocked;
   const std::string folder = std::getenv(kRecordDir);
   std::string stem = folder + "/" + std::to_string(getpid());
   auto* s = new Session;
   ::pthread_atfork(nullptr, nullptr, [] { forked = true; });
   if (auto failure = start(*s, folder, stem, caller)) {
     session = nullptr;  // CUPTI may still know the recorder, which stays
-    explain(stem, *failure);
+    inject::explain(stem, *failure);
     for (const char* suffix : {".kgrec", ".blobs"}) ::unlink((stem + suffix).c_str());
     return;
   }

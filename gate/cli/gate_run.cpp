@@ -41,6 +41,7 @@ struct Gate {
   fs::path workload_file;  // .kgw
   std::vector<EffectiveLimit> limits;
   std::optional<Prepared> candidate, baseline, reference;
+  std::optional<Comparison> comparison;  // on the workload
   std::optional<JudgedKernels> several;  // more than one kernel of the workload is judged
   TempDir scratch{"kgate"};
   uint64_t seed = 0;
@@ -181,6 +182,12 @@ void note_facts(Gate& gate) {
   }
 }
 
+Result<Comparison> arms_of(const Gate& gate) {
+  std::optional<KernelImage> baseline;
+  if (gate.baseline) baseline = kernel_image(*gate.baseline);
+  return compare_arms(*gate.workload, gate.contract, baseline ? &*baseline : nullptr, kernel_image(*gate.candidate));
+}
+
 // Can the candidate be launched in every shape, as the contract and its binding say? Settled before anything runs.
 void check_binding(Gate& gate) {
   auto cases = make_cases(gate.contract, gate.seed);
@@ -197,11 +204,11 @@ void check_binding(Gate& gate) {
   }
   if (!gate.workload) return;
   // The workload's own launches, all of them: what does not fit is refused before anything runs.
-  std::optional<KernelImage> baseline;
-  if (gate.baseline) baseline = kernel_image(*gate.baseline);
-  auto arms =
-      compare_arms(*gate.workload, gate.contract, baseline ? &*baseline : nullptr, kernel_image(*gate.candidate));
-  if (arms) return;
+  auto arms = arms_of(gate);
+  if (arms) {
+    gate.comparison = std::move(*arms);
+    return;
+  }
   const Failure& failure = arms.failure();
   gate.verdict.findings.push_back(
       {"param_mismatch", "binding", failure.what + (failure.hint.empty() ? "" : "; " + failure.hint),
@@ -209,17 +216,12 @@ void check_binding(Gate& gate) {
 }
 
 void compare_live(Gate& gate, PrecheckResult& result) {
-  std::optional<KernelImage> baseline;
-  if (gate.baseline) baseline = kernel_image(*gate.baseline);
-  Comparison comparison =
-      compare_arms(*gate.workload, gate.contract, baseline ? &*baseline : nullptr, kernel_image(*gate.candidate))
-          .value_or_throw(Exit::bad_input);
   LiveOptions options;
   options.seed = gate.seed;
   options.workload = gate.workload_file;
   options.session.device = gate.device;
   options.on_progress = [&](double fraction, const std::string& what) { gate.progress(0.3 + 0.1 * fraction, what); };
-  check_live(gate.contract, *gate.workload, comparison, options, result);
+  check_live(gate.contract, *gate.workload, *gate.comparison, options, result);
 }
 
 // Machine code, which is all that some recordings have, does not say what it spills. Nobody asked for the default
@@ -336,6 +338,7 @@ std::unique_ptr<TraceStore> replay_and_judge(Gate& gate, const StaticFigures& st
   replay.candidate = &*gate.candidate;
   replay.baseline = gate.baseline ? &*gate.baseline : nullptr;
   replay.workload = &*gate.workload;
+  replay.comparison = &*gate.comparison;
   replay.workload_file = gate.workload_file;
   replay.speed = gate.request.speed;
   replay.device = gate.device;
@@ -381,6 +384,7 @@ Verdict run_gate(const GateRequest& request) {
     gate.workload = contract_workload(gate.contract, *gate.baseline, gate.seed);
     gate.workload_file = gate.scratch.path() / "workload.kgw";
     write_kgw(*gate.workload, gate.workload_file);
+    gate.comparison = arms_of(gate).value_or_throw(Exit::bad_input);
   }
   auto trace = replay_and_judge(gate, checked.statics);
   if (gate.verdict.metrics.empty())

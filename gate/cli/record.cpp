@@ -21,6 +21,7 @@
 #include "support/text.h"
 #include "trace/demangle.h"
 #include "workload/assemble.h"
+#include "workload/elsewhere.h"
 #include "workload/kgw.h"
 
 namespace kgate::cli {
@@ -251,8 +252,8 @@ Assembled assemble_run(const std::filesystem::path& records, const AssembleOptio
 // Says while the application's machine is at hand whether the recording replays.
 void replay_once(const std::string& file) {
   Workload workload = read_kgw(file).value_or_throw(Exit::internal);
-  bool is_virtual = workload.origin.device == "kgate virtual GPU";
-  auto device = gpu::choose_device(is_virtual ? "virtual" : "gpu");
+  bool on_virtual = !is_elsewhere(workload, 0);
+  auto device = gpu::choose_device(on_virtual ? "virtual" : "gpu");
   if (!device) return log::warning("not replayed: " + device.failure().what);
   try {
     keep_fidelity(workload, file, *device);

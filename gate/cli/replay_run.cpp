@@ -16,7 +16,6 @@
 #include "precheck/cases.h"
 #include "precheck/faults.h"
 #include "support/process.h"
-#include "workload/kgw.h"
 
 namespace kgate {
 
@@ -27,14 +26,8 @@ constexpr uint32_t kVirtualPairs = 2;
 
 class Replayer {
  public:
-  Replayer(const ReplayRequest& request, Verdict& verdict) : request_(request), verdict_(verdict) {
-    std::optional<KernelImage> baseline;
-    if (request.baseline) baseline = kernel_image(*request.baseline);
-    comparison_ = compare_arms(*request.workload, *request.contract, baseline ? &*baseline : nullptr,
-                               kernel_image(*request.candidate))
-                      .value_or_throw(Exit::bad_input);
-    workload_file_ = request.workload_file;
-  }
+  Replayer(const ReplayRequest& request, Verdict& verdict)
+      : request_(request), verdict_(verdict), comparison_(*request.comparison) {}
 
   std::unique_ptr<TraceStore> run() {
     store_ = TraceStore::create(request_.trace, run_info(), comparison_.names);
@@ -63,7 +56,7 @@ class Replayer {
     if (!is_virtual()) verdict_.classes = labelled(class_times(*store_));
     if (request_.counters) {
       if (request_.on_progress) request_.on_progress(1, "hardware counters");
-      CounterPass pass = run_counter_pass(comparison_, *request_.workload, workload_file_, request_.device);
+      CounterPass pass = run_counter_pass(comparison_, *request_.workload, request_.workload_file, request_.device);
       throw_if_interrupted();
       add_counters(pass, *request_.workload, *store_, verdict_);
     }
@@ -95,7 +88,7 @@ class Replayer {
   ReplayPlan plan(uint32_t pairs) const {
     ReplayPlan plan;
     plan.mode = ReplayMode::timing;
-    plan.workload = workload_file_;
+    plan.workload = request_.workload_file;
     plan.arms = comparison_.arms;
     plan.rounds = abba_rounds(pairs_, pairs, pairs_ * 2, request_.seed);
     plan.warmup_requests = request_.warmup;
@@ -248,9 +241,7 @@ class Replayer {
 
   const ReplayRequest& request_;
   Verdict& verdict_;
-  TempDir scratch_{"kgate-replay"};
-  std::filesystem::path workload_file_;
-  Comparison comparison_;
+  const Comparison& comparison_;
   std::unique_ptr<TraceStore> store_;
   MetricTable table_;
   JudgeResult result_;

@@ -20,6 +20,7 @@ struct ReplayRequest {
   const Prepared* baseline = nullptr;  // null: what was recorded
   const Workload* workload = nullptr;
   std::filesystem::path workload_file;  // .kgw: the same, for the workers
+  const Comparison* comparison = nullptr;
   double speed = 1;
   gpu::DeviceChoice device;
   std::vector<EffectiveLimit> limits;

@@ -121,9 +121,16 @@ std::optional<Driver::VirtualFault> Driver::last_fault() { return state_->last_f
 std::optional<Driver::VirtualCounters> Driver::last_launch_counters() {
   kgate_vgpu_counters c{};
   if (state_->read_counters == nullptr || state_->read_counters(&c, sizeof c) != 1) return std::nullopt;
-  return VirtualCounters{c.launches,        c.warp_instructions,  c.thread_instructions, c.global_load_sectors,
-                         c.global_store_sectors, c.global_requests, c.bank_conflicts, c.divergent_branches,
-                         c.barriers,        c.atomics};
+  return VirtualCounters{c.launches,
+                         c.warp_instructions,
+                         c.thread_instructions,
+                         c.global_load_sectors,
+                         c.global_store_sectors,
+                         c.global_requests,
+                         c.bank_conflicts,
+                         c.divergent_branches,
+                         c.barriers,
+                         c.atomics};
 }
 
 }  // namespace kgate::gpu

@@ -4,46 +4,32 @@
 
 namespace kgate::gpu {
 
-std::optional<CUdeviceptr> Driver::allocate_at(CUdeviceptr address, size_t bytes) {
-  State& s = *state_;
-  const DriverCalls& cu = s.calls;
-  if (cu.cuMemGetAllocationGranularity == nullptr || cu.cuMemAddressReserve == nullptr || cu.cuMemCreate == nullptr ||
-      cu.cuMemMap == nullptr || cu.cuMemSetAccess == nullptr || cu.cuMemUnmap == nullptr ||
-      cu.cuMemRelease == nullptr || cu.cuMemAddressFree == nullptr) {
-    return std::nullopt;
-  }
+namespace {
+
+CUmemAllocationProp device_memory(CUdevice device) {
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, s.device};
+  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+  return prop;
+}
+
+}  // namespace
+
+std::optional<CUdeviceptr> Driver::allocate_at(CUdeviceptr address, size_t bytes) {
+  State& s = *state_;
+  if (s.calls.cuMemGetAllocationGranularity == nullptr) return std::nullopt;
+  const CUmemAllocationProp prop = device_memory(s.device);
   size_t granule = 0;
-  s.check(cu.cuMemGetAllocationGranularity(&granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+  s.check(s.calls.cuMemGetAllocationGranularity(&granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
           "cuMemGetAllocationGranularity");
   if (granule == 0 || address % granule != 0 || bytes == 0 || bytes > SIZE_MAX - granule) return std::nullopt;
   size_t size = (bytes + granule - 1) / granule * granule;
-
-  CUdeviceptr granted = 0;
-  CUresult code = cu.cuMemAddressReserve(&granted, size, 0, address, 0);
-  if (code != CUDA_SUCCESS) return std::nullopt;
-  if (granted != address) {
-    cu.cuMemAddressFree(granted, size);
-    return std::nullopt;
-  }
-  CUmemGenericAllocationHandle handle = 0;
-  if ((code = cu.cuMemCreate(&handle, size, &prop, 0)) != CUDA_SUCCESS) {
-    cu.cuMemAddressFree(address, size);
-    s.fail(code, "cuMemCreate");
-  }
-  code = cu.cuMemMap(address, size, 0, handle, 0);
-  cu.cuMemRelease(handle);  // the mapping keeps the memory
-  if (code != CUDA_SUCCESS) {
-    cu.cuMemAddressFree(address, size);
-    s.fail(code, "cuMemMap");
-  }
-  CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  if ((code = cu.cuMemSetAccess(address, size, &access, 1)) != CUDA_SUCCESS) {
-    cu.cuMemUnmap(address, size);
-    cu.cuMemAddressFree(address, size);
-    s.fail(code, "cuMemSetAccess");
+  if (!reserve_at(address, size)) return std::nullopt;
+  try {
+    map(address, size);
+  } catch (const GpuError&) {
+    s.calls.cuMemAddressFree(address, size);
+    throw;
   }
   std::lock_guard lock(s.mapped_mutex);
   s.mapped[address] = size;
@@ -80,18 +66,19 @@ void Driver::unmap(CUdeviceptr address, size_t bytes) {
 void Driver::map(CUdeviceptr address, size_t bytes) {
   State& s = *state_;
   const DriverCalls& cu = s.calls;
-  if (cu.cuMemCreate == nullptr || cu.cuMemMap == nullptr || cu.cuMemSetAccess == nullptr || cu.cuMemRelease == nullptr)
+  if (cu.cuMemCreate == nullptr || cu.cuMemMap == nullptr || cu.cuMemSetAccess == nullptr ||
+      cu.cuMemRelease == nullptr || cu.cuMemUnmap == nullptr)
     s.fail(CUDA_ERROR_NOT_SUPPORTED, "cuMemMap");
-  CUmemAllocationProp prop{};
-  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, s.device};
+  const CUmemAllocationProp prop = device_memory(s.device);
   CUmemGenericAllocationHandle handle = 0;
   s.check(cu.cuMemCreate(&handle, bytes, &prop, 0), "cuMemCreate");
   CUresult code = cu.cuMemMap(address, bytes, 0, handle, 0);
   cu.cuMemRelease(handle);  // the mapping keeps the memory
   s.check(code, "cuMemMap");
   CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  s.check(cu.cuMemSetAccess(address, bytes, &access, 1), "cuMemSetAccess");
+  if ((code = cu.cuMemSetAccess(address, bytes, &access, 1)) == CUDA_SUCCESS) return;
+  cu.cuMemUnmap(address, bytes);
+  s.fail(code, "cuMemSetAccess");
 }
 
 void Driver::free(CUdeviceptr p) {

@@ -41,9 +41,7 @@ CUmodule Driver::load_module(std::span<const std::byte> image) {
   return module;
 }
 
-void Driver::unload_module(CUmodule module) {
-  state_->check(state_->calls.cuModuleUnload(module), "cuModuleUnload");
-}
+void Driver::unload_module(CUmodule module) { state_->check(state_->calls.cuModuleUnload(module), "cuModuleUnload"); }
 
 CUfunction Driver::function(CUmodule module, const std::string& name) {
   CUfunction function = nullptr;
@@ -74,8 +72,8 @@ int Driver::occupancy_blocks_per_sm(CUfunction function, int block_threads, size
                  state_->is_virtual ? "the virtual GPU allocates no registers, so it has no occupancy" : "");
   }
   int blocks = 0;
-  state_->check(
-      state_->calls.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, block_threads, shared), kCall);
+  state_->check(state_->calls.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, block_threads, shared),
+                kCall);
   return blocks;
 }
 

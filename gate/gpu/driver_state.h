@@ -32,6 +32,16 @@ struct Driver::State {
   std::optional<VirtualFault> last_fault() const;
 };
 
+// A call that an older driver or the virtual GPU may lack; then "not supported", by its name.
+#define KGATE_OPTIONAL_CALL(state, name, ...)                             \
+  do {                                                                    \
+    const Driver::State& s = (state);                                     \
+    if (s.calls.name == nullptr) s.fail(CUDA_ERROR_NOT_SUPPORTED, #name); \
+    s.check(s.calls.name(__VA_ARGS__), #name);                            \
+  } while (false)
+
+inline void empty_host_function(void*) {}
+
 // The attributes of a launch beyond grid, block and shared memory; returns how many there are.
 constexpr unsigned kMaxLaunchAttributes = 3;
 unsigned launch_attributes(const Launch& launch, CUlaunchAttribute* out);

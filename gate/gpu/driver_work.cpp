@@ -4,40 +4,28 @@
 
 namespace kgate::gpu {
 
-namespace {
-
-void nothing(void*) {}
-
-}  // namespace
-
-#define KGATE_CALL(name, ...)                                                         \
-  do {                                                                                \
-    if (state_->calls.name == nullptr) state_->fail(CUDA_ERROR_NOT_SUPPORTED, #name); \
-    state_->check(state_->calls.name(__VA_ARGS__), #name);                            \
-  } while (false)
-
 CUdeviceptr Driver::allocate_async(size_t bytes, CUstream stream) {
   CUdeviceptr address = 0;
-  KGATE_CALL(cuMemAllocAsync, &address, bytes, stream);
+  KGATE_OPTIONAL_CALL(*state_, cuMemAllocAsync, &address, bytes, stream);
   return address;
 }
 
-void Driver::free_async(CUdeviceptr p, CUstream stream) { KGATE_CALL(cuMemFreeAsync, p, stream); }
+void Driver::free_async(CUdeviceptr p, CUstream stream) { KGATE_OPTIONAL_CALL(*state_, cuMemFreeAsync, p, stream); }
 
 void* Driver::allocate_host(size_t bytes) {
   void* address = nullptr;
-  KGATE_CALL(cuMemHostAlloc, &address, bytes, 0);
+  KGATE_OPTIONAL_CALL(*state_, cuMemHostAlloc, &address, bytes, 0);
   return address;
 }
 
-void Driver::free_host(void* p) { KGATE_CALL(cuMemFreeHost, p); }
+void Driver::free_host(void* p) { KGATE_OPTIONAL_CALL(*state_, cuMemFreeHost, p); }
 
 void Driver::upload_async(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
-  KGATE_CALL(cuMemcpyHtoDAsync_v2, to, from, bytes, stream);
+  KGATE_OPTIONAL_CALL(*state_, cuMemcpyHtoDAsync_v2, to, from, bytes, stream);
 }
 
 void Driver::download_async(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  KGATE_CALL(cuMemcpyDtoHAsync_v2, to, from, bytes, stream);
+  KGATE_OPTIONAL_CALL(*state_, cuMemcpyDtoHAsync_v2, to, from, bytes, stream);
 }
 
 void Driver::copy(const Rectangle& r, std::optional<CUstream> stream) {
@@ -53,35 +41,40 @@ void Driver::copy(const Rectangle& r, std::optional<CUstream> stream) {
   copy.WidthInBytes = r.bytes;
   copy.Height = r.rows;
   if (stream)
-    KGATE_CALL(cuMemcpy2DAsync_v2, &copy, *stream);
+    KGATE_OPTIONAL_CALL(*state_, cuMemcpy2DAsync_v2, &copy, *stream);
   else
-    KGATE_CALL(cuMemcpy2D_v2, &copy);
+    KGATE_OPTIONAL_CALL(*state_, cuMemcpy2D_v2, &copy);
 }
 
 void Driver::fill(const Fill& f, CUstream stream) {
   if (f.rows > 1) {
     if (f.unit == 1)
-      KGATE_CALL(cuMemsetD2D8Async, f.to, f.pitch, static_cast<unsigned char>(f.value), f.count, f.rows, stream);
+      KGATE_OPTIONAL_CALL(*state_, cuMemsetD2D8Async, f.to, f.pitch, static_cast<unsigned char>(f.value), f.count,
+                          f.rows, stream);
     else if (f.unit == 2)
-      KGATE_CALL(cuMemsetD2D16Async, f.to, f.pitch, static_cast<unsigned short>(f.value), f.count, f.rows, stream);
+      KGATE_OPTIONAL_CALL(*state_, cuMemsetD2D16Async, f.to, f.pitch, static_cast<unsigned short>(f.value), f.count,
+                          f.rows, stream);
     else
-      KGATE_CALL(cuMemsetD2D32Async, f.to, f.pitch, f.value, f.count, f.rows, stream);
+      KGATE_OPTIONAL_CALL(*state_, cuMemsetD2D32Async, f.to, f.pitch, f.value, f.count, f.rows, stream);
     return;
   }
   if (f.unit == 1)
     fill(f.to, static_cast<uint8_t>(f.value), f.count, stream);
   else if (f.unit == 2)
-    KGATE_CALL(cuMemsetD16Async, f.to, static_cast<unsigned short>(f.value), f.count, stream);
+    KGATE_OPTIONAL_CALL(*state_, cuMemsetD16Async, f.to, static_cast<unsigned short>(f.value), f.count, stream);
   else
-    KGATE_CALL(cuMemsetD32Async, f.to, f.value, f.count, stream);
+    KGATE_OPTIONAL_CALL(*state_, cuMemsetD32Async, f.to, f.value, f.count, stream);
 }
 
 CUstream Driver::create_stream(bool non_blocking, int priority) {
   CUstream stream = nullptr;
-  KGATE_CALL(cuStreamCreateWithPriority, &stream, non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, priority);
+  KGATE_OPTIONAL_CALL(*state_, cuStreamCreateWithPriority, &stream,
+                      non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, priority);
   return stream;
 }
 
-void Driver::host_function(CUstream stream) { KGATE_CALL(cuLaunchHostFunc, stream, &nothing, nullptr); }
+void Driver::host_function(CUstream stream) {
+  KGATE_OPTIONAL_CALL(*state_, cuLaunchHostFunc, stream, &empty_host_function, nullptr);
+}
 
 }  // namespace kgate::gpu

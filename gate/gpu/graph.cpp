@@ -4,20 +4,7 @@
 
 namespace kgate::gpu {
 
-namespace {
-
-void nothing(void*) {}
-
-}  // namespace
-
-#define KGATE_GRAPH_CALL(name, ...)                                               \
-  do {                                                                            \
-    Driver::State& state = driver_.state();                                       \
-    if (state.calls.name == nullptr) state.fail(CUDA_ERROR_NOT_SUPPORTED, #name); \
-    state.check(state.calls.name(__VA_ARGS__), #name);                            \
-  } while (false)
-
-Graph::Graph(Driver& driver) : driver_(driver) { KGATE_GRAPH_CALL(cuGraphCreate, &graph_, 0); }
+Graph::Graph(Driver& driver) : driver_(driver) { KGATE_OPTIONAL_CALL(driver_.state(), cuGraphCreate, &graph_, 0); }
 
 Graph::~Graph() {
   if (driver_.state().calls.cuGraphDestroy != nullptr) driver_.state().calls.cuGraphDestroy(graph_);
@@ -34,11 +21,11 @@ CUgraphNode Graph::add_kernel(const Launch& l, std::span<const std::byte> params
   node.sharedMemBytes = l.shared;
   node.extra = size != 0 ? extra : nullptr;
   CUgraphNode made = nullptr;
-  KGATE_GRAPH_CALL(cuGraphAddKernelNode_v2, &made, graph_, after.data(), after.size(), &node);
+  KGATE_OPTIONAL_CALL(driver_.state(), cuGraphAddKernelNode_v2, &made, graph_, after.data(), after.size(), &node);
   CUlaunchAttribute attributes[kMaxLaunchAttributes];
   unsigned count = launch_attributes(l, attributes);
   for (unsigned i = 0; i < count; ++i)
-    KGATE_GRAPH_CALL(cuGraphKernelNodeSetAttribute, made, attributes[i].id, &attributes[i].value);
+    KGATE_OPTIONAL_CALL(driver_.state(), cuGraphKernelNodeSetAttribute, made, attributes[i].id, &attributes[i].value);
   return made;
 }
 
@@ -53,51 +40,50 @@ CUgraphNode Graph::add_copy(const Rectangle& r, GraphNodes after) {
   copy.WidthInBytes = r.bytes;
   copy.Depth = 1;
   CUgraphNode made = nullptr;
-  KGATE_GRAPH_CALL(cuGraphAddMemcpyNode, &made, graph_, after.data(), after.size(), &copy, driver_.state().context);
+  KGATE_OPTIONAL_CALL(driver_.state(), cuGraphAddMemcpyNode, &made, graph_, after.data(), after.size(), &copy,
+                      driver_.state().context);
   return made;
 }
 
 CUgraphNode Graph::add_memset(const Fill& f, GraphNodes after) {
   CUDA_MEMSET_NODE_PARAMS node{f.to, f.rows > 1 ? f.pitch : 0, f.value, f.unit, f.count, f.rows};
   CUgraphNode made = nullptr;
-  KGATE_GRAPH_CALL(cuGraphAddMemsetNode, &made, graph_, after.data(), after.size(), &node, driver_.state().context);
+  KGATE_OPTIONAL_CALL(driver_.state(), cuGraphAddMemsetNode, &made, graph_, after.data(), after.size(), &node,
+                      driver_.state().context);
   return made;
 }
 
 CUgraphNode Graph::add_event_record(CUevent event, GraphNodes after) {
   CUgraphNode made = nullptr;
-  KGATE_GRAPH_CALL(cuGraphAddEventRecordNode, &made, graph_, after.data(), after.size(), event);
+  KGATE_OPTIONAL_CALL(driver_.state(), cuGraphAddEventRecordNode, &made, graph_, after.data(), after.size(), event);
   return made;
 }
 
 CUgraphNode Graph::add_event_wait(CUevent event, GraphNodes after) {
   CUgraphNode made = nullptr;
-  KGATE_GRAPH_CALL(cuGraphAddEventWaitNode, &made, graph_, after.data(), after.size(), event);
+  KGATE_OPTIONAL_CALL(driver_.state(), cuGraphAddEventWaitNode, &made, graph_, after.data(), after.size(), event);
   return made;
 }
 
 CUgraphNode Graph::add_host_function(GraphNodes after) {
-  CUDA_HOST_NODE_PARAMS node{&nothing, nullptr};
+  CUDA_HOST_NODE_PARAMS node{&empty_host_function, nullptr};
   CUgraphNode made = nullptr;
-  KGATE_GRAPH_CALL(cuGraphAddHostNode, &made, graph_, after.data(), after.size(), &node);
+  KGATE_OPTIONAL_CALL(driver_.state(), cuGraphAddHostNode, &made, graph_, after.data(), after.size(), &node);
   return made;
 }
 
 CUgraphNode Graph::add_empty(GraphNodes after) {
   CUgraphNode made = nullptr;
-  KGATE_GRAPH_CALL(cuGraphAddEmptyNode, &made, graph_, after.data(), after.size());
+  KGATE_OPTIONAL_CALL(driver_.state(), cuGraphAddEmptyNode, &made, graph_, after.data(), after.size());
   return made;
 }
 
 CUgraphExec Graph::instantiate() {
   CUgraphExec executable = nullptr;
-  KGATE_GRAPH_CALL(cuGraphInstantiateWithFlags, &executable, graph_, 0);
+  KGATE_OPTIONAL_CALL(driver_.state(), cuGraphInstantiateWithFlags, &executable, graph_, 0);
   return executable;
 }
 
-void Driver::launch(CUgraphExec graph, CUstream stream) {
-  if (state_->calls.cuGraphLaunch == nullptr) state_->fail(CUDA_ERROR_NOT_SUPPORTED, "cuGraphLaunch");
-  state_->check(state_->calls.cuGraphLaunch(graph, stream), "cuGraphLaunch");
-}
+void Driver::launch(CUgraphExec graph, CUstream stream) { KGATE_OPTIONAL_CALL(*state_, cuGraphLaunch, graph, stream); }
 
 }  // namespace kgate::gpu

@@ -53,17 +53,17 @@ class Placer {
   // Reserves the units that the remaining buffers touch and maps the granules that they use. A buffer is placed when
   // all its units were granted.
   void map_at_addresses() {
-    std::map<uint64_t, std::set<uint64_t>> units;  // unit → granules in use
+    std::set<uint64_t> units;
     for (uint32_t b = 0; b < done_.size(); ++b) {
       const Buffer& buffer = workload_.buffers[b];
       if (done_[b] || buffer.address == 0 || buffer.bytes == 0) continue;
-      for (uint64_t at = buffer.address / kGranule * kGranule; at < buffer.address + buffer.bytes; at += kGranule)
-        units[at / kUnit * kUnit].insert(at);
+      for (uint64_t unit = buffer.address / kUnit * kUnit; unit < buffer.address + buffer.bytes; unit += kUnit)
+        units.insert(unit);
     }
     std::set<uint64_t> granted;
-    for (const auto& [unit, granules] : units)
+    for (uint64_t unit : units)
       if (driver_.reserve_at(unit, kUnit)) granted.insert(unit);
-    std::map<uint64_t, std::set<uint64_t>> used;
+    std::map<uint64_t, std::set<uint64_t>> used;  // unit → granules
     for (uint32_t b = 0; b < done_.size(); ++b) {
       const Buffer& buffer = workload_.buffers[b];
       if (done_[b] || buffer.address == 0 || buffer.bytes == 0) continue;

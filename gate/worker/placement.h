@@ -1,7 +1,7 @@
 // Where the buffers of a recording go. A recording may hold addresses inside its buffers, which nobody can find: it
-// only replays if everything lies where it lay. Measured on an H200 (docs/decisions.md): without address randomisation
-// two processes that allocate in the same order get the same addresses; a reservation at a chosen address is granted
-// when it is made in whole aligned units of 32 MiB and nothing of the driver lies in them.
+// only replays if everything lies where it lay. Seen on an H200 (docs/decisions.md): without address randomisation two
+// processes that allocate in the same order get the same addresses, and a process that had allocated nothing was
+// granted reservations of 32 MiB and more at multiples of 32 MiB. A worker was granted none there so far.
 #pragma once
 
 #include <vector>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "support/text.h"
 #include "workload/assemble_edges.h"
@@ -58,10 +59,20 @@ class Assembler {
       for (uint32_t call : request.calls) index[call] = 0;
     cut_ = std::find(index.begin(), index.end(), kNone) != index.end();
     Scene scene(file_, timeline, memory, *chunks_, workload(), notes_);
+    std::set<uint32_t> made;  // allocations
     for (uint32_t i = 0; i < timeline.calls.size(); ++i) {
       if (index[i] == kNone) continue;
+      RawCall raw = timeline.calls[i];
+      if (raw.kind == CallKind::alloc) made.insert(raw.allocation);
+      // Of memory that a request which was cut off had allocated, as of memory older than the slice.
+      if (raw.kind == CallKind::free && !made.contains(raw.allocation)) {
+        index[i] = kNone;
+        if (RecordFile::as<FreeRecord>(*raw.record).async != 0) continue;
+        raw.kind = CallKind::context_sync;
+        raw.allocation = kNone;
+      }
       index[i] = static_cast<uint32_t>(workload().calls.size());
-      scene.add(timeline.calls[i]);
+      scene.add(raw);
       const Head& head = timeline.calls[i].record->head;
       times_.push_back({head.begin, head.end});
     }
@@ -69,8 +80,10 @@ class Assembler {
     if (workload().streams.empty()) workload().streams.emplace_back();
     for (const RawRequest& from : requests) {
       Request request;
-      request.thread = workload().calls[index[from.calls.front()]].thread;
-      for (uint32_t call : from.calls) request.calls.push_back(index[call]);
+      for (uint32_t call : from.calls)
+        if (index[call] != kNone) request.calls.push_back(index[call]);
+      if (request.calls.empty()) continue;
+      request.thread = workload().calls[request.calls.front()].thread;
       workload().requests.push_back(std::move(request));
     }
     launches_ = scene.kernel_launches();

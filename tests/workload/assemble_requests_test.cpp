@@ -117,5 +117,35 @@ TEST(AssembleRequests, a_limit_leaves_out_what_comes_later_with_its_code_and_mem
   EXPECT_EQ(w.streams.size(), 1u);
 }
 
+TEST(AssembleRequests, release_of_what_a_cut_off_request_had_allocated_is_a_wait_or_nothing) {
+  Recorded r = started();
+  r.launch_add(kBase, 0x51);  // 0
+  r.thread = 200;
+  r.alloc(kBase + (1 << 21), 4096);
+  r.alloc(kBase + (2 << 21), 4096, Memory::async);
+  r.launch_add(kBase, 0x52);
+  r.sync(0x52);
+  r.thread = 100;
+  r.free(kBase + (1 << 21));        // 1: cuMemFree waits
+  r.free(kBase + (2 << 21), true);  // on a stream: nothing is left of it
+  r.sync(0x51);                     // 2
+  r.launch_add(kBase, 0x51);
+  r.sync(0x51);
+  r.end();
+  const Workload whole = r.assemble().workload;
+  EXPECT_EQ(std::count_if(whole.calls.begin(), whole.calls.end(),
+                          [](const Call& call) { return call.kind == CallKind::free; }),
+            2);
+  const Workload cut = r.assemble({.requests = 1}).workload;
+  ASSERT_FALSE(cut.calls.empty());
+  for (const Call& call : cut.calls) {
+    EXPECT_NE(call.kind, CallKind::free);
+    EXPECT_NE(call.kind, CallKind::alloc);
+  }
+  EXPECT_EQ(std::count_if(cut.calls.begin(), cut.calls.end(),
+                          [](const Call& call) { return call.kind == CallKind::context_sync; }),
+            1);
+}
+
 }  // namespace
 }  // namespace kgate

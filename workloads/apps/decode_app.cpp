@@ -1,7 +1,7 @@
 // A small LLM server to record: two threads decode tokens, each on its own stream with its own KV cache; the weights
 // are shared, the state is updated in place, the prompt's embedding comes from the host and the result goes back there.
-// It knows nothing of kgate and uses the CUDA driver API alone, with the kernels of workloads/kernels as PTX, so that
-// what is recorded of it also runs on the virtual GPU.
+// It uses the CUDA driver API alone (by the declarations of it in gate/gpu, so that no toolkit is needed), with the
+// kernels of workloads/kernels as PTX, so that what is recorded of it also runs on the virtual GPU.
 //
 //   decode_app KERNELS [--steps N] [--threads N] [--graph] [--scale N] [--quiet]
 //
